@@ -1,0 +1,221 @@
+"""The messages between the service and a worker, as types, and their place in frames.
+
+Shared by both ends. The service sends Load, Embed, Measure, Ping and Shutdown; the worker answers each request with
+exactly one of Ready, Embedded, Measured, Pong or Failed that carries the request's id, and sends Progress before
+the answer as often as work completes. Arrays travel in a frame's payload, as the docstring of each message says.
+Ids begin at 1 and grow; 0 in a Failed means that the request could not be read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from synapse_engines.families.base import Pooling
+from synapse_engines.worker.frames import Frame, ProtocolError, encode_frame
+
+BackendName = Literal["openvino", "mlx", "reference"]
+Encoding = Literal["json", "f32"]
+
+SELF_TEST_LENGTHS = (128, 1, 128, 17, 1)
+"""Lengths in tokens of the rows that a fresh model computes first, in this order, each cut to `max_tokens`.
+
+A long row comes first because an engine whose first row ever has one token may specialise itself wrongly for good;
+the rows after it would show that, as they go down to one token and back up.
+"""
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
+    """Base of all messages.
+
+    Attributes:
+        id: number of the request that this message is, or answers.
+    """
+
+    id: int
+
+
+class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A model and how to compute it.
+
+    Attributes:
+        backend: the engine to build the model on.
+        model_path: the safetensors file, absolute.
+        config: the model's `config.json` as it is.
+        family, pooling, normalize, max_tokens, dtype: see `backend.EmbedSpec`.
+        threads: processor threads for the engine, at least 1.
+        self_test_values: expected vectors of the self-test as base64 of little-endian float32, one for each distinct
+            length in the order in which it first occurs. None asks the worker to compute them with the reference.
+    """
+
+    backend: BackendName
+    model_path: str
+    config: dict[str, Any]
+    family: str
+    pooling: Pooling
+    normalize: bool
+    max_tokens: int
+    dtype: Literal["f32"] = "f32"
+    threads: int
+    self_test_values: str | None = None
+
+
+class Load(Message, frozen=True):
+    """Build the model and prove it. Once in a worker's life. No payload."""
+
+    spec: LoadSpec
+
+
+class Embed(Message, frozen=True):
+    """Compute vectors. Payload: the token ids of all rows one after the other, little-endian int32.
+
+    Attributes:
+        lengths: number of ids of each row.
+        encoding: how to return the rows; see Embedded.
+    """
+
+    lengths: list[int]
+    encoding: Encoding
+
+
+class Measure(Message, frozen=True):
+    """Compare two sets of vectors. Payload: the candidate's rows, then the reference's rows, little-endian float32.
+
+    Attributes:
+        dims: numbers in a row.
+        rows: rows in each of the two sets.
+    """
+
+    dims: int
+    rows: int
+
+
+class Ping(Message, frozen=True):
+    """Ask for a sign of life, answered at once even while the worker computes. No payload."""
+
+
+class Shutdown(Message, frozen=True):
+    """Finish the request in hand, let go of the model and exit. Not answered: the exit is the answer."""
+
+
+class Ready(Message, frozen=True):
+    """The model is loaded and passed its self-test. No payload.
+
+    Attributes:
+        dims: numbers in a vector.
+        facts: what the engine says about itself, read back after compiling.
+        load_ms: time from receiving Load, self-test included.
+        self_test_values: the expected vectors, as in LoadSpec, if they were computed now; else None.
+    """
+
+    dims: int
+    facts: dict[str, str]
+    load_ms: float
+    self_test_values: str | None
+
+
+class Embedded(Message, frozen=True):
+    """The vectors of an Embed. Payload: the encoded rows in request order, one after the other.
+
+    With "json" a row is the text of an array whose numbers are the shortest that read back as the same float32; with
+    "f32" it is raw little-endian float32. A row with a number that is not finite has no bytes.
+
+    Attributes:
+        sizes: bytes of each row.
+        non_finite: indices of the rows that are not finite, ascending.
+        compute_ms: time inside the engine.
+    """
+
+    sizes: list[int]
+    non_finite: list[int]
+    compute_ms: float
+
+
+class Measured(Message, frozen=True):
+    """The comparison that a Measure asked for; `worker.measure` defines the figures. No payload."""
+
+    mean_cosine: float
+    min_cosine: float
+    worst_decile_overlap: float
+
+
+class Pong(Message, frozen=True):
+    """The worker's control thread is alive.
+
+    Attributes:
+        busy_with: id of the request being computed, None if there is none.
+    """
+
+    busy_with: int | None
+
+
+class Progress(Message, frozen=True):
+    """Work completed since the request began; the only proof that a worker moves forward.
+
+    Attributes:
+        rows_done, tokens_done: totals of this request so far.
+    """
+
+    rows_done: int
+    tokens_done: int
+
+
+class Failed(Message, frozen=True):
+    """The request could not be served.
+
+    Attributes:
+        kind: the `kind` of an EngineError; "protocol" for a request that makes no sense; or "internal" for a fault of
+            the worker itself, after which it exits.
+        message: one readable sentence.
+        details: the error's own facts.
+    """
+
+    kind: str
+    message: str
+    details: dict[str, Any]
+
+
+Request: TypeAlias = Load | Embed | Measure | Ping | Shutdown
+Reply: TypeAlias = Ready | Embedded | Measured | Pong | Progress | Failed
+
+_encoder = msgspec.json.Encoder()
+_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Load | Embed | Measure | Ping | Shutdown)
+_reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(
+    Ready | Embedded | Measured | Pong | Progress | Failed
+)
+
+
+def encode(message: Request | Reply, payload: bytes = b"") -> bytes:
+    """One frame that carries `message`.
+
+    Raises:
+        ProtocolError: the message or its payload is too large for a frame.
+    """
+    return encode_frame(_encoder.encode(message), payload)
+
+
+def decode_request(frame: Frame) -> Request:
+    """The request in a frame's head.
+
+    Raises:
+        ProtocolError: the head is not JSON, or not a request.
+    """
+    return _decode(_request_decoder, frame)
+
+
+def decode_reply(frame: Frame) -> Reply:
+    """The worker's message in a frame's head.
+
+    Raises:
+        ProtocolError: the head is not JSON, or not a worker's message.
+    """
+    return _decode(_reply_decoder, frame)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], frame: Frame) -> T:
+    try:
+        return decoder.decode(frame.head)
+    # Deep nesting ends as RecursionError, which is not one of msgspec's own.
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProtocolError(f"a frame's head is not a message: {str(error)[:200]}") from error

@@ -1,0 +1,106 @@
+"""The registry of operations: the contract's own, and apart from them what this product adds.
+
+A row says whether an operation only asks (*query*) or changes something (*mutate*), and which shapes it takes and
+gives. On a connection bound to a flow only the contract's query operations serve. A row without shapes names an
+operation of the contract that this version does not serve: it is absent from ``service.hello`` and answers like an
+unknown method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from synapse_wire import params as p
+from synapse_wire import results as r
+
+Kind = Literal["query", "mutate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. ``params`` and ``result`` are its msgspec types, or None while it is not served."""
+
+    name: str
+    kind: Kind
+    params: type[Any] | None = None
+    result: tuple[type[Any], ...] = ()
+
+    @property
+    def served(self) -> bool:
+        return self.params is not None
+
+
+def _table(*rows: Operation) -> Mapping[str, Operation]:
+    return {row.name: row for row in rows}
+
+
+CONTRACT: Final[Mapping[str, Operation]] = _table(
+    Operation("embed.query", "query", p.EmbedQuery, (r.Embedded,)),
+    Operation("embed.batch", "query", p.EmbedBatch, (r.Embedded,)),
+    Operation("embed.result", "query"),
+    Operation("job.resume", "mutate"),
+    Operation("rerank.score", "query"),
+    Operation("microllm.oneshot", "query"),
+    Operation("owned_decode.admit_session", "mutate"),
+    Operation("owned_decode.decode", "mutate"),
+    Operation("owned_decode.snapshot", "mutate"),
+    Operation("owned_decode.continue", "mutate"),
+    Operation("owned_decode.abort", "mutate"),
+    Operation("owned_decode.close", "mutate"),
+    Operation("owned_decode.session_status", "query"),
+    Operation("owned_decode.disable", "mutate"),
+    Operation("owned_decode.revoke", "mutate"),
+    Operation("model.load", "mutate", p.ModelLoad, (r.ModelLoadAccepted,)),
+    Operation("model.status", "query", p.ModelStatus, (r.JobStatus, r.ModelRow)),
+    Operation("model.unload", "mutate", p.ModelUnload, (r.ModelUnloaded,)),
+    Operation("models.list", "query", p.NoParams, (r.ModelsList,)),
+    Operation("models.catalog", "query"),
+    Operation("models.download", "mutate"),
+    Operation("models.download.cancel", "mutate"),
+    Operation("models.remove", "mutate"),
+    Operation("probe.start", "mutate", p.ModelRef, (r.JobAccepted,)),
+    Operation("probe.status", "query", p.JobRef, (r.JobStatus,)),
+    Operation("probe.report", "query", p.ProbeReport, (r.ProbeReport,)),
+    Operation("aliases.check_index", "query"),
+    Operation("alias.retract", "mutate"),
+    Operation("alias.declare", "mutate"),
+    Operation("cache.pin", "mutate"),
+    Operation("cache.gc", "mutate"),
+    Operation("admission.status", "query"),
+    Operation("approvals.migrate_owned_decode", "mutate"),
+    Operation("approvals.enable", "mutate"),
+    Operation("approvals.disable", "mutate"),
+    Operation("approvals.emergency_rollback", "mutate"),
+    Operation("certify.observations", "query"),
+    Operation("lanes.pause", "mutate"),
+    Operation("lanes.resume", "mutate"),
+    Operation("lanes.status", "query"),
+)
+"""The contract's registry, in the contract's order."""
+
+EXTENSIONS: Final[Mapping[str, Operation]] = _table(
+    Operation("service.hello", "query", p.ServiceHello, (r.Hello,)),
+    Operation("service.info", "query", p.NoParams, (r.ServiceInfo,)),
+    Operation("service.diagnostics", "query", p.NoParams, (r.Diagnostics,)),
+    Operation("service.shutdown", "mutate", p.ServiceShutdown, (r.ShuttingDown,)),
+    Operation("events.subscribe", "query", p.EventsSubscribe, (r.Subscribed,)),
+    Operation("settings.get", "query", p.SettingsGet, (r.Settings,)),
+    Operation("settings.set", "mutate", p.SettingsSet, (r.Settings,)),
+    Operation("logs.tail", "query", p.LogsTail, (r.LogTail,)),
+)
+"""What this product adds, documented in ``docs/extensions.md``."""
+
+OPERATIONS: Final[Mapping[str, Operation]] = {**CONTRACT, **EXTENSIONS}
+
+FLOW_ALLOWED_EXTENSIONS: Final = frozenset({"service.info"})
+"""The only extension that a connection bound to a flow may call (after its ``service.hello``)."""
+
+
+def allowed_in_flow(method: str) -> bool:
+    """True when ``method`` may be served on a connection that is bound to a flow."""
+    row = CONTRACT.get(method)
+    if row is not None:
+        return row.kind == "query"
+    return method in FLOW_ALLOWED_EXTENSIONS

@@ -1,0 +1,253 @@
+"""Result shapes of the operations.
+
+A member that may be absent is unset, never null, unless its type says null.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every result."""
+
+
+# --- the inference envelope ---
+
+
+class EngineIdentity(Result, frozen=True, kw_only=True):
+    """Which engine computed: its name, its declared build, and flags that are part of its identity."""
+
+    engine: str
+    version: str
+    build_flags: dict[str, str]
+
+
+class Provenance(Result, frozen=True, kw_only=True):
+    engine: EngineIdentity
+
+
+class Envelope(Result, frozen=True, kw_only=True):
+    """What every inference result carries beside the operation's own members."""
+
+    fingerprint: str
+    table_epoch: int
+    dims: int
+    provenance: Provenance
+    module_generation: int
+    equivalent_to: list[str]
+
+
+class EmbedVector(Result, frozen=True, kw_only=True):
+    """One vector: an array of numbers, or base64 of little-endian float32 if that was asked for."""
+
+    id: str
+    vector: msgspec.Raw | str
+    content_sha256: str
+    submitted_sha256: str
+
+
+class TruncationDisclosure(Result, frozen=True, kw_only=True):
+    id: str
+    submitted_tokens: int
+    effective_tokens: int
+    truncated: bool
+
+
+class Embedded(Envelope, frozen=True, kw_only=True):
+    """The result of ``embed.query`` and of an inline ``embed.batch``; the lists follow the request."""
+
+    vectors: list[EmbedVector]
+    real_token_counts: list[int]
+    truncation_disclosures: list[TruncationDisclosure]
+
+
+# --- models and jobs ---
+
+
+class JobAccepted(Result, frozen=True, kw_only=True):
+    """A job was minted, or an equal one joined."""
+
+    job_id: str
+    state: str
+
+
+class ModelLoadAccepted(Result, frozen=True, kw_only=True):
+    job_id: str
+    model_id: str
+    state: str
+
+
+class JobStatus(Result, frozen=True, kw_only=True):
+    """``model.status`` and ``probe.status`` of a job."""
+
+    job_id: str
+    kind: str
+    state: str
+    items_total: int
+    items_done: int
+    module_generation: int
+    error: dict[str, Any] | UnsetType = UNSET
+    pages_available: int | UnsetType = UNSET
+
+
+class SelfCheckState(Result, frozen=True, kw_only=True):
+    state: str
+
+
+class RecommendedBatch(Result, frozen=True, kw_only=True):
+    rows: int
+    token_budget: int
+
+
+class ModelRow(Result, frozen=True, kw_only=True):
+    """One lane in ``models.list``, also the answer of ``model.status`` for a model id."""
+
+    model_id: str
+    task: str
+    engine: str
+    state: str
+    fingerprint: str
+    max_tokens: int
+    max_tokens_source: str
+    dtype: str
+    device_class: str
+    overlength: str
+    pinned: bool
+    self_check: SelfCheckState
+    certified: bool | UnsetType = UNSET
+    dims: int | UnsetType = UNSET
+    recommended_batch: RecommendedBatch | UnsetType = UNSET
+    warm_load_cost_hint_ms: float | UnsetType = UNSET
+    bucket_ladder: list[int] | UnsetType = UNSET
+    prompts: dict[str, str] | UnsetType = UNSET
+    equivalent_to: list[str] = msgspec.field(default_factory=list)
+    last_error: dict[str, Any] | UnsetType = UNSET
+
+
+class ModelsList(Result, frozen=True, kw_only=True):
+    module_generation: int
+    table_epoch: int
+    models: list[ModelRow]
+    aliases: list[dict[str, Any]]
+
+
+class ModelUnloaded(Result, frozen=True, kw_only=True):
+    module_generation: int
+    model_id: str
+    fingerprint: str
+    state: str
+    engine: str
+    task: str
+
+
+class ProbeLane(Result, frozen=True, kw_only=True):
+    """One lane's certification and measured performance."""
+
+    model_id: str
+    task: str
+    engine: str
+    fingerprint: str
+    certification_required: bool
+    certification_status: str
+    serving_admission: str | None
+    serving_admission_reason: str | None
+    blocking_reason: str | UnsetType = UNSET
+    certification: dict[str, Any] | UnsetType = UNSET
+    performance: dict[str, Any] | UnsetType = UNSET
+
+
+class ProbeReport(Result, frozen=True, kw_only=True):
+    module_generation: int
+    machine: dict[str, Any]
+    lanes: list[ProbeLane]
+
+
+# --- extensions ---
+
+
+class Hello(Result, frozen=True, kw_only=True):
+    server_version: str
+    protocol: int
+    module_generation: int
+    operations: list[str]
+    extensions: list[str]
+
+
+class ServiceInfo(Result, frozen=True, kw_only=True):
+    server_version: str
+    protocol: int
+    module_generation: int
+    pid: int
+    started_at_ms: int
+    uptime_ms: int
+    socket_path: str
+    home: str
+    connections: int
+    state: str
+
+
+class Holder(Result, frozen=True, kw_only=True):
+    """Who holds something: a loaded model, a job, a self-check or a request."""
+
+    kind: str
+    model_id: str | UnsetType = UNSET
+    job_id: str | UnsetType = UNSET
+    check_id: str | UnsetType = UNSET
+    lease_id: str | UnsetType = UNSET
+
+
+class ShuttingDown(Result, frozen=True, kw_only=True):
+    state: str
+    drain_ms: int
+    holders: list[Holder]
+
+
+class Diagnostic(Result, frozen=True, kw_only=True):
+    """One finding: what was looked at, ``ok``/``warning``/``error``, and what to do about it."""
+
+    check: str
+    status: str
+    summary: str
+    remedy: str | UnsetType = UNSET
+    facts: dict[str, Any] | UnsetType = UNSET
+
+
+class Diagnostics(Result, frozen=True, kw_only=True):
+    module_generation: int
+    checks: list[Diagnostic]
+
+
+class Subscribed(Result, frozen=True, kw_only=True):
+    topics: list[str]
+
+
+class Setting(Result, frozen=True, kw_only=True):
+    name: str
+    value: Any
+    source: str
+    default: Any
+    needs_restart: bool
+    bounds: dict[str, Any]
+    description: str
+
+
+class Settings(Result, frozen=True, kw_only=True):
+    settings: list[Setting]
+
+
+class LogEntry(Result, frozen=True, kw_only=True):
+    seq: int
+    time_ms: int
+    level: str
+    event: str
+    fields: dict[str, Any]
+
+
+class LogTail(Result, frozen=True, kw_only=True):
+    entries: list[LogEntry]
+    next_seq: int
+    dropped: int
