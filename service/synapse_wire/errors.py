@@ -41,8 +41,9 @@ class WireError(msgspec.Struct, frozen=True, kw_only=True):
 class ErrorSpec:
     """One row of the table.
 
-    ``details`` lists the accepted shapes as sets of member names, a trailing ``?`` marking an optional member; an
-    empty tuple means that the code carries no details, ``None`` that every shape is allowed.
+    ``details`` lists the accepted shapes as sets of member names, a trailing ``?`` marking an optional member. An
+    empty set among them means that details may be absent; an empty tuple, that the code never carries any; ``None``,
+    that everything is allowed.
     """
 
     code: str
@@ -54,16 +55,21 @@ class ErrorSpec:
     origin: Origin = "contract"
 
     def accepts(self, details: Mapping[str, Any] | None) -> bool:
-        """True when ``details`` has one of the declared shapes."""
-        if self.details is None or details is None:
+        """True when ``details`` has one of the declared shapes; None is the shape without members."""
+        if self.details is None:
             return True
-        given = set(details)
-        for shape in self.details:
+        given = set(details or ())
+        for shape in self.details or _NO_DETAILS:
             required = {name for name in shape if not name.endswith("?")}
             allowed = {name.rstrip("?") for name in shape}
             if required <= given <= allowed:
                 return True
         return False
+
+
+_NO_DETAILS: Final[tuple[frozenset[str], ...]] = (frozenset(),)
+_OPTIONAL: Final = ""
+"""Among the shapes of a code: its details may be absent."""
 
 
 def _shapes(*shapes: str) -> tuple[frozenset[str], ...]:
@@ -86,9 +92,11 @@ _TABLE: Final = (
     ErrorSpec("invalid_request", "permanent", False, levels=_BOTH, details=None),
     ErrorSpec("flow_scope_refused", "permanent", False, levels=_CHANNEL, details=_shapes("method flow_id")),
     ErrorSpec("certify_observation_disabled", "permanent", False, levels=_CHANNEL),
-    ErrorSpec("overloaded", "transient", True, 100, levels=_CHANNEL, details=_shapes("limit in_flight", "reason")),
+    ErrorSpec(
+        "overloaded", "transient", True, 100, levels=_CHANNEL, details=_shapes("limit in_flight", "reason", _OPTIONAL)
+    ),
     # Admission, time and the life of a request.
-    _transient("queue_full", 250, "max_queue_ms estimated_ms", "class depth"),
+    _transient("queue_full", 250, "max_queue_ms estimated_ms", "class depth", _OPTIONAL),
     _transient("deadline_exceeded", None, safe=False),
     _transient("model_loading", 250),
     _permanent("request_cancelled", safe=True),
@@ -96,9 +104,9 @@ _TABLE: Final = (
     _transient("shape_compiling", 1000, "lane_id shape"),
     # Identity, certification and equivalence.
     _permanent("unknown_model", "model_id"),
-    _permanent("not_certified", "model_id reason?"),
-    _permanent("probe_required", "model_id reason?"),
-    _permanent("substitution_rejected", "lane_id required_fingerprint", "required_fingerprint"),
+    _permanent("not_certified", "model_id reason?", _OPTIONAL),
+    _permanent("probe_required", "model_id reason?", _OPTIONAL),
+    _permanent("substitution_rejected", "lane_id required_fingerprint", "required_fingerprint", _OPTIONAL),
     _permanent("migration_required", "required_epoch table_epoch"),
     _permanent("sequence_too_long", "tokens max_tokens item_id?"),
     # Engines and artifacts.
@@ -109,6 +117,7 @@ _TABLE: Final = (
         "item_id reason",
         "lane_id reason",
         "lane_id reason exit",
+        _OPTIONAL,
     ),
     _permanent(
         "artifact_invalid",
@@ -116,7 +125,7 @@ _TABLE: Final = (
         "model_id expected_fingerprint actual_fingerprint",
         "model_id file reason",
     ),
-    _permanent("owned_cuda_unsupported", "driver_api? compute_capability? reason"),
+    _permanent("owned_cuda_unsupported", "driver_api? compute_capability? reason", _OPTIONAL),
     _permanent("backend_unavailable", "catalog_id lane_id backends"),
     _permanent("self_check_failed", "model_id backend check_id reason", "profile reason"),
     # Installation.
@@ -125,21 +134,21 @@ _TABLE: Final = (
     _transient("download_failed", 1000, "file reason http_status"),
     # Durable work and the store.
     _permanent("module_restarted"),
-    _permanent("idempotency_conflict", "request_key"),
-    ErrorSpec("store_failure", "transient", True, 1000, details=_shapes("reason", "reason path")),
+    _permanent("idempotency_conflict", "request_key", _OPTIONAL),
+    ErrorSpec("store_failure", "transient", True, 1000, details=_shapes("reason path?", _OPTIONAL)),
     # Remote providers.
-    _permanent("op_not_supported_for_remote", "model_id operation"),
-    _permanent("sentinel_calibration_refused", "model_id reason"),
-    _permanent("declared_identity_not_accepted", "model_id"),
-    _permanent("remote_identity_drift", "model_id reason"),
-    _transient("provider_unavailable", None, "provider http_status"),
-    _permanent("provider_protocol_violation", "provider reason"),
+    _permanent("op_not_supported_for_remote", "model_id operation", _OPTIONAL),
+    _permanent("sentinel_calibration_refused", "model_id reason", _OPTIONAL),
+    _permanent("declared_identity_not_accepted", "model_id", _OPTIONAL),
+    _permanent("remote_identity_drift", "model_id reason", _OPTIONAL),
+    _transient("provider_unavailable", None, "provider http_status", _OPTIONAL),
+    _permanent("provider_protocol_violation", "provider reason", _OPTIONAL),
     _permanent("needs_reauth", "logical_handle"),
-    _permanent("needs_reauth_expired", "logical_handle"),
-    _permanent("remote_deployment_changed", "model_id expected actual"),
-    _permanent("credential_config_invalid", "logical_handle reason"),
+    _permanent("needs_reauth_expired", "logical_handle", _OPTIONAL),
+    _permanent("remote_deployment_changed", "model_id expected actual", _OPTIONAL),
+    _permanent("credential_config_invalid", "logical_handle reason", _OPTIONAL),
     # Owned decode and its approvals; all of them permanent.
-    _permanent("grammar_disabled", "reason underlying_owned_decode_refusal_id?"),
+    _permanent("grammar_disabled", "reason underlying_owned_decode_refusal_id?", _OPTIONAL),
     _permanent("sampling_unsupported"),
     _permanent("artifact_unapproved"),
     _permanent("artifact_disabled"),
@@ -195,8 +204,8 @@ class SynapseError(Exception):
 
     ``code`` is a key of :data:`ERRORS`. ``level`` matters only for ``invalid_request``, which is a channel error
     when the parameters alone decide it; every other code has one level. ``number`` overrides the JSON-RPC number
-    (unparsable line, bad envelope, unknown method). ``permanent`` makes a store failure of the decode domain
-    permanent, as that domain's rules say.
+    (unparsable line, bad envelope, unknown method). ``permanent`` is for the owned-decode domain, where
+    a store failure and a cancellation, too, are permanent and never safe to repeat.
     """
 
     def __init__(

@@ -45,8 +45,14 @@ class LineSplitter:
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes | Overlong]:
         """Take ``data`` and return the lines that it completed, in order, without their newlines."""
-        lines: list[bytes | Overlong] = []
         buffer = self._buffer
+        if not buffer and not self._skipping and len(data) <= self._limit:
+            # Usually everything that arrives is whole lines, and then nothing needs to be kept.
+            *whole, rest = bytes(data).split(b"\n")
+            buffer += rest
+            self._scanned = len(rest)
+            return [*whole]
+        lines: list[bytes | Overlong] = []
         buffer += data
         start = 0
         while True:

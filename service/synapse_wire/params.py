@@ -1,20 +1,24 @@
 """Parameter shapes of the operations, strict: an unknown member, a wrong type or a value out of range is refused.
 
-``null`` on an optional member means absent. Where a class says so, unknown members are tolerated, because the
-contract does so for that operation. Bounds that JSON types can't express are checked in ``__post_init__``; the
+``null`` on an optional member means absent, so every optional member is None when it was not given, and whoever serves
+the operation applies the default. Where a class says so, unknown members are tolerated, because the contract does so
+for that operation. Bounds that JSON types can't express are checked in ``__post_init__``; the
 ``ValueError`` it raises becomes a validation error with the member's path.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
-SAFE_INT = 2**53 - 1
+SAFE_INT: Final = 2**53 - 1
+"""Largest integer that every JSON reader keeps exact."""
+DEFAULT_DRAIN_MS: Final = 10_000
+DEFAULT_TAIL_LIMIT: Final = 200
 
-NO_CONTROL = r"^[^\x00-\x1f\x7f-\x9f]*\Z"
+NO_CONTROL: Final = r"^[^\x00-\x1f\x7f-\x9f]*\Z"
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=NO_CONTROL)]
 """An id or a name: not empty, at most 256 characters, no control characters."""
 Label = Annotated[str, Meta(max_length=512, pattern=NO_CONTROL)]
@@ -156,7 +160,7 @@ class ClientInfo(Params, frozen=True, kw_only=True):
     """Who is calling, for people to read; nothing is decided by it."""
 
     name: Name
-    version: Label = ""
+    version: Label | None = None
 
 
 class Scope(Params, frozen=True, kw_only=True):
@@ -172,14 +176,17 @@ class ServiceHello(Params, frozen=True, kw_only=True):
     """``service.hello``: bind the connection; optional, first and once."""
 
     client: ClientInfo
-    protocol: Literal[1] = 1
+    protocol: Literal[1] | None = None
     scope: Scope | None = None
 
 
 class ServiceShutdown(Params, frozen=True, kw_only=True):
-    """``service.shutdown``: stop after at most ``drain_ms``; ``force`` ignores holders."""
+    """``service.shutdown``: stop after at most ``drain_ms`` (:data:`DEFAULT_DRAIN_MS` when absent).
 
-    drain_ms: Annotated[int, Meta(ge=0, le=600_000)] = 10_000
+    ``force`` stops although something is held.
+    """
+
+    drain_ms: Annotated[int, Meta(ge=0, le=600_000)] | None = None
     force: bool | None = None
 
 
@@ -208,8 +215,11 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class LogsTail(Params, frozen=True, kw_only=True):
-    """``logs.tail``: entries after a sequence number, oldest first."""
+    """``logs.tail``: entries after a sequence number, oldest first.
 
-    after_seq: Count = 0
+    Absent, ``after_seq`` is 0 and ``limit`` is :data:`DEFAULT_TAIL_LIMIT`.
+    """
+
+    after_seq: Count | None = None
     level: LogLevel | None = None
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200
+    limit: Annotated[int, Meta(ge=1, le=1000)] | None = None

@@ -116,7 +116,7 @@ class ModelRow(Result, frozen=True, kw_only=True):
     dtype: str
     device_class: str
     overlength: str
-    pinned: bool
+    pinned: bool = False
     self_check: SelfCheckState
     certified: bool | UnsetType = UNSET
     dims: int | UnsetType = UNSET

@@ -66,12 +66,15 @@ class Family:
         prefixes: what may stand before every tensor name, most usual first.
         default_pooling: pooling that the family's published embedding models use.
         parse: reads a `config.json` object; raises ArtifactError (`bad_config`, `unsupported`).
+        allowed_added: a regular expression for the added tokens that stay recognised in text, because the
+            model was trained on them as ordinary text; None for none.
     """
 
     name: str
     prefixes: tuple[str, ...]
     default_pooling: Pooling
     parse: Callable[[Mapping[str, object]], FamilyConfig]
+    allowed_added: str | None = None
 
     def tensors(self, cfg: FamilyConfig) -> tuple[TensorShape, ...]:
         """Every tensor that an embedding with this configuration needs."""

@@ -148,4 +148,11 @@ def _theta(config: Mapping[str, object], kind: str, published_key: str) -> float
     return theta
 
 
-FAMILY = Family(name="modernbert", prefixes=("", "model."), default_pooling="cls", parse=parse)
+FAMILY = Family(
+    name="modernbert",
+    prefixes=("", "model."),
+    default_pooling="cls",
+    parse=parse,
+    # Indentation of code: its tokenizer writes each run of two to 24 spaces as one added token.
+    allowed_added=" {2,}",
+)

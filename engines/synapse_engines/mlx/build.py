@@ -15,10 +15,8 @@ MLX_VERSION = "0.32.4"
 GRAPH_REVISION = 1
 """Raised with every change to the graphs, masks, buckets or pooling here that can move a vector."""
 
-ENGINE_BUILD = f"mlx-{MLX_VERSION}-graph{GRAPH_REVISION}"
+ENGINE_BUILD = f"mlx-{MLX_VERSION}/f32-{GRAPH_REVISION}"
 """The engine's part of a lane's fingerprint."""
 
-DECLARED: Mapping[str, str] = MappingProxyType(
-    {"engine": "mlx", "version": MLX_VERSION, "dtype": "float32", "matmul": "float32"}
-)
+DECLARED: Mapping[str, str] = MappingProxyType({"engine": "mlx", "version": MLX_VERSION, "matmul": "float32"})
 """Properties that must be found in force; `matmul` is measured, see `runtime`."""

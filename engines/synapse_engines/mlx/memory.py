@@ -89,16 +89,11 @@ def weight_bytes(cfg: FamilyConfig) -> int:
 
 def inference_bytes(cfg: FamilyConfig, rows: int, length: int) -> int:
     """Upper bound of the bytes that one inference over `rows` padded to `length` tokens holds beside the weights."""
-    if isinstance(cfg, Qwen3Config):
-        heads_width = (cfg.heads + 2 * cfg.kv_heads) * cfg.head_dim
-    else:
-        heads_width = 3 * cfg.hidden
     tokens = rows * length
-    layer = tokens * FLOAT_BYTES * (
-        _HIDDEN_ARRAYS * cfg.hidden + _HEAD_ARRAYS * heads_width + _WIDE_ARRAYS * cfg.intermediate
-    )
-    scores = _SCORE_ARRAYS * rows * cfg.heads * query_block(rows, cfg.heads, length) * length * FLOAT_BYTES
-    return (layer + scores) * (1 if tokens >= SETTLE_TOKENS else _LAYERS_IN_FLIGHT)
+    a_token = _HIDDEN_ARRAYS * cfg.hidden + _HEAD_ARRAYS * _projected_width(cfg) + _WIDE_ARRAYS * cfg.intermediate
+    scores = _SCORE_ARRAYS * rows * cfg.heads * query_block(rows, cfg.heads, length) * length
+    layers = 1 if tokens >= SETTLE_TOKENS else _LAYERS_IN_FLIGHT
+    return layers * (tokens * a_token + scores) * FLOAT_BYTES
 
 
 def query_block(rows: int, heads: int, length: int) -> int:
@@ -106,19 +101,28 @@ def query_block(rows: int, heads: int, length: int) -> int:
     return max(1, min(length, SCORE_BYTES // (rows * heads * length * FLOAT_BYTES)))
 
 
+def _projected_width(cfg: FamilyConfig) -> int:
+    """Width of a token's queries, keys and values together."""
+    if isinstance(cfg, Qwen3Config):
+        return (cfg.heads + 2 * cfg.kv_heads) * cfg.head_dim
+    return 3 * cfg.hidden
+
+
 def _gpu_bytes() -> int:
-    """Free memory of the accelerator: what the driver reports, or the working set that Metal recommends."""
+    """Free memory of the accelerator: what CUDA's driver reports, or what Metal recommends of the shared memory."""
     info = mx.device_info(mx.gpu)
     if "free_memory" in info:
-        # The driver counts what MLX keeps for reuse as taken, but to MLX it is free.
-        return int(info["free_memory"]) + int(mx.get_cache_memory())
-    limit = int(info.get("max_recommended_working_set_size", info.get("memory_size", 0)))
-    return min(limit - int(mx.get_active_memory()), int(psutil.virtual_memory().available) + int(mx.get_cache_memory()))
+        return int(info["free_memory"]) + mx.get_cache_memory()
+    recommended = int(info.get("max_recommended_working_set_size", info.get("memory_size", 0)))
+    return min(recommended - mx.get_active_memory(), _host_bytes())
 
 
 def _host_bytes() -> int:
-    """Free memory of the machine, or what is left of this process's address space where that is limited to less."""
-    free = int(psutil.virtual_memory().available) + int(mx.get_cache_memory())
+    """Free memory of the machine, or what is left of this process's address space where that is limited to less.
+
+    What MLX keeps for reuse counts as taken to everyone else, but to MLX it is free.
+    """
+    free = int(psutil.virtual_memory().available) + mx.get_cache_memory()
     if sys.platform != "win32":
         import resource
 

@@ -19,14 +19,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, ParamSpec, TypeVar
 
-# MLX reads it once, at its first matrix product.
-os.environ["MLX_ENABLE_TF32"] = "0"
-
 import mlx.core as mx
 import numpy as np
 
 from synapse_engines.errors import EngineMismatch
-from synapse_engines.mlx.build import DECLARED
+from synapse_engines.mlx.build import DECLARED, ENGINE_BUILD
 from synapse_engines.mlx.memory import CACHE_BYTES
 
 Device = Literal["gpu", "cpu"]
@@ -39,7 +36,7 @@ class Runtime:
 
     Attributes:
         device: where everything is computed.
-        facts: engine, version, device and number format as found, once started.
+        facts: engine, version, device and kind of matrix product as found.
     """
 
     def __init__(self, device: Device) -> None:
@@ -50,6 +47,7 @@ class Runtime:
         """
         self.device: Device = device
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mlx")
+        self._closed = False
         try:
             self.facts = self.run(_start, device)
         except BaseException:
@@ -62,12 +60,15 @@ class Runtime:
 
     def close(self) -> None:
         """Ends the thread and gives freed buffers back to the system. Harmless when repeated."""
-        self._thread.shutdown()
-        mx.clear_cache()
+        if not self._closed:
+            self._closed = True
+            self.run(mx.clear_cache)
+            self._thread.shutdown()
 
 
 def _start(device: Device) -> Mapping[str, str]:
     """Sets MLX up on the calling thread and returns the facts found."""
+    os.environ["MLX_ENABLE_TF32"] = "0"
     wanted = mx.gpu if device == "gpu" else mx.cpu
     if not mx.is_available(wanted):
         raise EngineMismatch({"device": device}, {"device": "cpu" if device == "gpu" else "absent"})
@@ -77,11 +78,12 @@ def _start(device: Device) -> Mapping[str, str]:
     info: Mapping[str, Any] = mx.device_info(wanted)
     facts = {
         "engine": "mlx",
-        "version": str(mx.__version__),
+        "engine_build": ENGINE_BUILD,
+        # MLX's type stubs leave the attribute out.
+        "version": str(vars(mx)["__version__"]),
         "device": device,
         "device_name": str(info.get("device_name", "unknown")),
         "architecture": str(info.get("architecture", "unknown")),
-        "dtype": "float32",
         "matmul": "float32" if _products_keep_float32() else "reduced",
     }
     different = {name: value for name, value in DECLARED.items() if facts[name] != value}

@@ -8,7 +8,7 @@ Ids begin at 1 and grow; 0 in a Failed means that the request could not be read.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -24,6 +24,9 @@ SELF_TEST_LENGTHS = (128, 1, 128, 17, 1)
 A long row comes first because an engine whose first row ever has one token may specialise itself wrongly for good;
 the rows after it would show that, as they go down to one token and back up.
 """
+
+SELF_TEST_REVISION = 1
+"""Goes up when the self-test's rows change; values kept from another revision must not be used."""
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
@@ -46,7 +49,8 @@ class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         family, pooling, normalize, max_tokens, dtype: see `backend.EmbedSpec`.
         threads: processor threads for the engine, at least 1.
         self_test_values: expected vectors of the self-test as base64 of little-endian float32, one for each distinct
-            length in the order in which it first occurs. None asks the worker to compute them with the reference.
+            length in the order in which it first occurs. None, or a text that is nothing of the kind, has the worker
+            compute them with the reference.
     """
 
     backend: BackendName
@@ -179,6 +183,8 @@ class Failed(Message, frozen=True):
 Request: TypeAlias = Load | Embed | Measure | Ping | Shutdown
 Reply: TypeAlias = Ready | Embedded | Measured | Pong | Progress | Failed
 
+_T = TypeVar("_T")
+
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Load | Embed | Measure | Ping | Shutdown)
 _reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(
@@ -213,7 +219,7 @@ def decode_reply(frame: Frame) -> Reply:
     return _decode(_reply_decoder, frame)
 
 
-def _decode(decoder: msgspec.json.Decoder[T], frame: Frame) -> T:
+def _decode(decoder: msgspec.json.Decoder[_T], frame: Frame) -> _T:
     try:
         return decoder.decode(frame.head)
     # Deep nesting ends as RecursionError, which is not one of msgspec's own.

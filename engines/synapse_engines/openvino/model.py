@@ -1,0 +1,127 @@
+"""An embedding model on OpenVINO: token ids in, vectors out. The `Backend` that the worker holds for CPU lanes.
+
+Built by `load`; one caller at a time. Touches the model's file, which stays mapped while the model lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synapse_engines.backend import EmbedSpec, check_rows
+from synapse_engines.errors import ArtifactError
+from synapse_engines.families.base import Family, FamilyConfig
+from synapse_engines.families.bert import BertConfig
+from synapse_engines.families.modernbert import ModernBertConfig
+from synapse_engines.families.qwen3 import Qwen3Config
+from synapse_engines.openvino import bert, modernbert, qwen3
+from synapse_engines.openvino.batching import plan
+from synapse_engines.openvino.graph import GraphWeights, normalised, pooled
+from synapse_engines.openvino.runtime import compile_float32, ops, ov
+from synapse_engines.weights import Weights
+
+if TYPE_CHECKING:
+    from synapse_engines.backend import Ids, Vectors
+
+WARM_UP_TOKENS = 128
+"""Length of the first inference, on models that allow it. A second guard against the fault that `open_mask`
+describes, which a first inference of one token triggers; it also prepares the kernels of common lengths."""
+
+Progress = Callable[[int, int], None]
+"""Told how many rows and how many tokens of the call are done, after each inference."""
+
+
+class OpenVinoModel:
+    """One compiled model; see `backend.Backend`. A row's vector is the same to the bit whatever its mates.
+
+    Attributes:
+        dims: length of a vector.
+        facts: the library's version, and the properties in force as read back from it.
+    """
+
+    def __init__(self, weights: Weights, cfg: FamilyConfig, spec: EmbedSpec, threads: int) -> None:
+        """Compiles the model over the mapped `weights`, which it closes in the end, and warms it up.
+
+        Raises:
+            ArtifactError: `unsupported` for a family without a graph here.
+            EngineMismatch: the library is not the release, or does not run with the properties, that `build.py`
+                declares.
+        """
+        self.dims = cfg.hidden
+        self.facts: Mapping[str, str]
+        self._vocab = cfg.vocab
+        self._max_tokens = min(spec.max_tokens, cfg.max_positions)
+        self._weights = weights
+        constants = GraphWeights(weights)
+        compiled, self.facts = compile_float32(embedding_graph(constants, cfg, spec), threads)
+        # The request holds the compiled model, and that the graph's constants: they go together, in this order.
+        self._engine: tuple[ov.InferRequest, GraphWeights] | None = (compiled.create_infer_request(), constants)
+        self._infer(np.zeros((1, min(WARM_UP_TOKENS, self._max_tokens)), np.int32))
+
+    def embed(self, rows: Sequence[Ids], progress: Progress | None = None) -> Vectors:
+        """Vectors of `rows`, shape [len(rows), dims], in the order given.
+
+        Raises:
+            InputError: a row is empty, longer than the lane allows, or holds an id outside the vocabulary.
+        """
+        check_rows(rows, vocab=self._vocab, max_tokens=self._max_tokens)
+        vectors = np.empty((len(rows), self.dims), np.float32)
+        rows_done = tokens_done = 0
+        for group in plan([row.size for row in rows]):
+            ids = np.stack([rows[index] for index in group])
+            vectors[group] = self._infer(ids)
+            rows_done, tokens_done = rows_done + len(group), tokens_done + ids.size
+            if progress is not None:
+                progress(rows_done, tokens_done)
+        return vectors
+
+    def close(self) -> None:
+        """Lets go of the model's memory and of its file. Calling it twice is harmless."""
+        self._engine = None
+        self._weights.close()
+
+    def _infer(self, ids: Ids) -> Vectors:
+        """Vectors [B, dims] of checked ids [B, L], in memory that the next inference overwrites."""
+        if self._engine is None:
+            raise ValueError("the model is closed")
+        request, _ = self._engine
+        # Straight tensors: the library's own dictionary of inputs and outputs costs a tenth of a millisecond.
+        request.set_input_tensor(ov.Tensor(np.ascontiguousarray(ids, np.int32), shared_memory=True))
+        request.infer()
+        vectors: Vectors = request.get_output_tensor().data
+        return vectors
+
+
+def load(path: Path, family: Family, cfg: FamilyConfig, spec: EmbedSpec, threads: int) -> OpenVinoModel:
+    """Checks and maps the model file at `path`, and compiles it; see `OpenVinoModel`.
+
+    Raises:
+        ArtifactError: the file is damaged or is not this model, or the family has no graph here.
+        EngineMismatch: the library is not the release, or does not run with the properties, that were declared.
+        OSError: the file cannot be read.
+    """
+    weights = Weights.open(path, family, cfg)
+    try:
+        return OpenVinoModel(weights, cfg, spec, threads)
+    except BaseException:
+        weights.close()
+        raise
+
+
+def embedding_graph(weights: GraphWeights, cfg: FamilyConfig, spec: EmbedSpec) -> ov.Model:
+    """The graph from ids [B, L] without padding, int32, to vectors [B, hidden]."""
+    ids = ops.parameter(ov.PartialShape([-1, -1]), ov.Type.i32, "ids")
+    match cfg:
+        case BertConfig():
+            states = bert.hidden_states(cfg, weights, ids)
+        case ModernBertConfig():
+            states = modernbert.hidden_states(cfg, weights, ids)
+        case Qwen3Config():
+            states = qwen3.hidden_states(cfg, weights, ids)
+        case _:
+            raise ArtifactError("unsupported", f"there is no OpenVINO graph of {cfg.model_type}")
+    vectors = pooled(states, spec.pooling)
+    return ov.Model([ops.result(normalised(vectors) if spec.normalize else vectors)], [ids], cfg.model_type)

@@ -1,0 +1,244 @@
+"""The worker's two threads: one listens to the service, one computes.
+
+Built by `main`. The main thread takes one request at a time and answers it; engines may insist on a single thread, so
+it is always this one. The control thread reads the pipe, answers Ping at once even while the main thread computes, and
+ends the process when the pipe ends. Ping therefore proves that the process lives, not that it moves: progress is told
+by Progress, after each call of the engine.
+
+| what happens | what the worker does |
+|---|---|
+| an EngineError while serving | answers Failed, goes on |
+| any other exception while serving | logs it, answers Failed "internal", exits with INTERNAL |
+| a request while another is served | answers Failed "protocol", goes on |
+| bytes that are no frame, or no request | answers Failed "protocol" with id 0, exits with GARBLED |
+| the pipe ends without Shutdown | exits at once: the service is gone and nobody waits for an answer |
+| Shutdown | finishes the request in hand, lets go of the model, exits with 0 |
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from synapse_engines.backend import check_rows
+from synapse_engines.errors import (
+    ArtifactError,
+    EngineError,
+    EngineMismatch,
+    InputError,
+    NonFiniteError,
+    SelfTestError,
+)
+from synapse_engines.worker import measure, rows
+from synapse_engines.worker.frames import FrameDecoder, ProtocolError
+from synapse_engines.worker.loading import LoadedModel, Loader
+from synapse_engines.worker.parent_watch import ORPHANED
+from synapse_engines.worker.pipes import READ_SIZE, PrivatePipes, ReplyWriter
+from synapse_engines.worker.protocol import (
+    Embed,
+    Embedded,
+    Failed,
+    Load,
+    Measure,
+    Measured,
+    Ping,
+    Pong,
+    Progress,
+    Ready,
+    Request,
+    Shutdown,
+    decode_request,
+)
+
+INTERNAL = 70
+"""Exit status after an exception that nobody foresaw: the state of the engine is unknown."""
+
+GARBLED = 76
+"""Exit status after bytes on the pipe that the service cannot have meant."""
+
+Work = Load | Embed | Measure
+
+log = logging.getLogger("synapse.worker")
+
+
+class Worker:
+    """Serves one service process over one pair of pipes."""
+
+    def __init__(self, pipes: PrivatePipes, load: Loader) -> None:
+        self._incoming = pipes.incoming
+        self._writer = ReplyWriter(pipes.outgoing)
+        self._load = load
+        self._model: LoadedModel | None = None
+        self._work: queue.SimpleQueue[tuple[Work, bytes] | Shutdown] = queue.SimpleQueue()
+        # Set by the control thread when it hands a request over, cleared by the main thread just before the answer
+        # goes out, so that the service may send its next request as soon as it has read the answer.
+        self._busy_with: int | None = None
+
+    def run(self) -> int:
+        """Serves until Shutdown or an unforeseen exception; returns the exit status. Call it on the main thread."""
+        threading.Thread(target=self._listen, name="control", daemon=True).start()
+        try:
+            while not isinstance(item := self._work.get(), Shutdown):
+                request, payload = item
+                if not self._serve(request, payload):
+                    return INTERNAL
+        except BrokenPipeError:
+            return ORPHANED
+        if self._model is not None:
+            self._model.backend.close()
+        return 0
+
+    # The control thread.
+
+    def _listen(self) -> None:
+        """Reads the pipe to its end. Every way out of here that is not Shutdown ends the process."""
+        try:
+            decoder = FrameDecoder()
+            stopping = False
+            while data := os.read(self._incoming, READ_SIZE):
+                decoder.feed(data)
+                while (frame := decoder.next_frame()) is not None:
+                    request = decode_request(frame)
+                    stopping = stopping or isinstance(request, Shutdown)
+                    self._accept(request, frame.payload)
+            if not stopping:
+                os._exit(ORPHANED)
+        except ProtocolError as error:
+            self._writer.send(Failed(0, error.kind, str(error), {}))
+            os._exit(GARBLED)
+        except BrokenPipeError:
+            os._exit(ORPHANED)
+        except Exception:
+            # A process edge: without this thread the worker would hang for ever.
+            log.exception("the control thread failed")
+            os._exit(INTERNAL)
+
+    def _accept(self, request: Request, payload: bytes) -> None:
+        match request:
+            case Ping():
+                self._writer.send(Pong(request.id, self._busy_with))
+            case Shutdown():
+                self._work.put(request)
+            case _ if self._busy_with is not None:
+                message = f"request {self._busy_with} is still being served"
+                self._writer.send(Failed(request.id, ProtocolError.kind, message, {}))
+            case _:
+                self._busy_with = request.id
+                self._work.put((request, payload))
+
+    # The main thread.
+
+    def _serve(self, request: Work, payload: bytes) -> bool:
+        """Answers one request; False if the worker must end because its state is unknown."""
+        known_state = True
+        answer: Ready | Embedded | Measured | Failed
+        body = b""
+        try:
+            match request:
+                case Load():
+                    answer = self._serve_load(request)
+                case Embed():
+                    answer, body = self._serve_embed(request, payload)
+                case Measure():
+                    answer = _serve_measure(request, payload)
+        except EngineError as error:
+            answer = Failed(request.id, error.kind, str(error), _details(error))
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            # A process edge. The engine may be in any state now, so the process ends after telling.
+            log.exception("request %d failed", request.id)
+            answer = Failed(request.id, "internal", f"{type(error).__name__}: {error}"[:500], {})
+            known_state = False
+        self._busy_with = None
+        try:
+            self._writer.send(answer, body)
+        except ProtocolError as error:
+            self._writer.send(Failed(request.id, error.kind, str(error), {}))
+        return known_state
+
+    def _serve_load(self, request: Load) -> Ready:
+        if self._model is not None:
+            raise ProtocolError("a model is loaded already")
+        started = time.perf_counter()
+        model = self._load(request.spec, self._progress(request.id))
+        self._model = model
+        return Ready(
+            id=request.id,
+            dims=model.backend.dims,
+            facts=dict(model.backend.facts),
+            load_ms=_ms_since(started),
+            self_test_values=model.self_test_values,
+        )
+
+    def _serve_embed(self, request: Embed, payload: bytes) -> tuple[Embedded, bytes]:
+        if self._model is None:
+            raise ProtocolError("no model is loaded")
+        model = self._model
+        ids = rows.split_ids(payload, request.lengths)
+        check_rows(ids, vocab=model.vocab, max_tokens=model.max_tokens)
+        progress = self._progress(request.id)
+        encoded = [b""] * len(ids)
+        compute_ms = 0.0
+        rows_left = len(ids)
+        for call in rows.calls(request.lengths, model.tokens_per_call):
+            started = time.perf_counter()
+            vectors = model.backend.embed([ids[index] for index in call])
+            compute_ms += _ms_since(started)
+            for index, row in zip(call, rows.encode_vectors(vectors, request.encoding), strict=True):
+                encoded[index] = row
+            rows_left -= len(call)
+            # After the last call the answer itself is the sign of progress.
+            if rows_left:
+                progress(len(call), sum(request.lengths[index] for index in call))
+        non_finite = [index for index, row in enumerate(encoded) if not row]
+        embedded = Embedded(request.id, [len(row) for row in encoded], non_finite, compute_ms)
+        return embedded, b"".join(encoded)
+
+    def _progress(self, request_id: int) -> Callable[[int, int], None]:
+        """A function that adds rows and tokens to this request's totals and reports them."""
+        rows_done = tokens_done = 0
+
+        def report(more_rows: int, more_tokens: int) -> None:
+            nonlocal rows_done, tokens_done
+            rows_done += more_rows
+            tokens_done += more_tokens
+            self._writer.send(Progress(request_id, rows_done, tokens_done))
+
+        return report
+
+
+def _serve_measure(request: Measure, payload: bytes) -> Measured:
+    if request.rows < 2 or request.dims < 1 or len(payload) != 2 * request.rows * request.dims * 4:
+        raise ProtocolError(f"{len(payload)} bytes are not two sets of {request.rows} rows of {request.dims} numbers")
+    both = np.frombuffer(payload, dtype="<f4").reshape(2, request.rows, request.dims)
+    mean_cosine, min_cosine, overlap = measure.compare(both[0], both[1])
+    return Measured(request.id, mean_cosine, min_cosine, overlap)
+
+
+def _details(error: EngineError) -> dict[str, Any]:
+    """The facts of an error as JSON values, named as its attributes are."""
+    match error:
+        case ArtifactError():
+            return {"reason": error.reason, "file": error.file}
+        case InputError():
+            return {"reason": error.reason, "row": error.row}
+        case NonFiniteError():
+            return {"rows": list(error.rows)}
+        case SelfTestError():
+            return {"length": error.length, "max_abs_diff": error.max_abs_diff}
+        case EngineMismatch():
+            return {"expected": error.expected, "actual": error.actual}
+        case _:
+            return {}
+
+
+def _ms_since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

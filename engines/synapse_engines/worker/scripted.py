@@ -1,0 +1,164 @@
+"""A TEST DOUBLE for the model in a worker: plays back what a script says, misbehaviour included.
+
+Only the hidden boot argument `--scripted PATH` reaches it, which tests put on a worker's command line; no setting,
+message or environment variable does. Processes, pipes, frames and the loop around it are the real ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from synapse_engines.errors import ArtifactError, SelfTestError
+from synapse_engines.worker.loading import LoadedModel, OnRows
+from synapse_engines.worker.protocol import LoadSpec
+
+
+class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one load or one call of the engine does, in the order of the fields.
+
+    Attributes:
+        say: text printed to standard output, as a chatty library would.
+        complain_bytes: bytes of noise written to standard error.
+        raw_hex: bytes put on the pipe to the service, outside of any frame.
+        delay_s: time that passes before anything else.
+        hang: never come back.
+        grip: never come back, and hold the interpreter, as C code that does not release it would.
+        die: end the process: "kill" as by SIGKILL, "segv" as by a wild pointer, "exit" with status 3.
+        fault: an exception that nobody foresaw.
+        refuse: an error that the engines raise on purpose.
+        non_finite: rows of the call that come out as NaN.
+    """
+
+    say: str = ""
+    complain_bytes: int = 0
+    raw_hex: str = ""
+    delay_s: float = 0.0
+    hang: bool = False
+    grip: bool = False
+    die: Literal["kill", "segv", "exit"] | None = None
+    fault: bool = False
+    refuse: Literal["artifact", "self_test"] | None = None
+    non_finite: list[int] = []
+
+
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole play.
+
+    Attributes:
+        dims, vocab: sizes of the model.
+        tokens_per_call: as in LoadedModel, so that a test can split a request into several engine calls.
+        load: what loading does.
+        calls: what each engine call does, in order.
+        then: what every call after those does.
+    """
+
+    dims: int = 4
+    vocab: int = 50_000
+    tokens_per_call: int = 2048
+    load: Action = Action()
+    calls: list[Action] = []
+    then: Action = Action()
+
+
+def scripted_vector(ids: Sequence[int], dims: int) -> npt.NDArray[np.float32]:
+    """The vector that the double gives for `ids`: of unit length, different for different ids; shape [dims]."""
+    seed = sum((place + 1) * value for place, value in enumerate(ids)) % 1_000_003
+    wide = np.sin(np.arange(1, dims + 1, dtype=np.float64) * (1 + seed))
+    unit: npt.NDArray[np.float32] = (wide / np.linalg.norm(wide)).astype(np.float32)
+    return unit
+
+
+class ScriptedBackend:
+    """A Backend that performs a Script.
+
+    Attributes:
+        dims: numbers in a vector.
+        facts: names this engine for what it is.
+    """
+
+    def __init__(self, script: Script, pipe: int) -> None:
+        """`pipe` is the file descriptor of the pipe to the service."""
+        self.dims = script.dims
+        self.facts: Mapping[str, str] = {"engine": "scripted test double"}
+        self._actions = self._sequence(script)
+        self._pipe = pipe
+
+    @staticmethod
+    def _sequence(script: Script) -> Iterator[Action]:
+        yield from script.calls
+        while True:
+            yield script.then
+
+    def embed(self, rows: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float32]:
+        action = next(self._actions)
+        perform(action, self._pipe)
+        vectors = np.stack([scripted_vector(row.tolist(), self.dims) for row in rows])
+        vectors[action.non_finite] = np.nan
+        return vectors
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+class ScriptedLoader:
+    """A Loader that ignores the model's file and loads a ScriptedBackend."""
+
+    def __init__(self, path: Path, pipe: int) -> None:
+        self._script = msgspec.json.decode(path.read_bytes(), type=Script)
+        self._pipe = pipe
+
+    def __call__(self, spec: LoadSpec, on_rows: OnRows) -> LoadedModel:
+        perform(self._script.load, self._pipe)
+        return LoadedModel(
+            backend=ScriptedBackend(self._script, self._pipe),
+            vocab=self._script.vocab,
+            max_tokens=spec.max_tokens,
+            tokens_per_call=self._script.tokens_per_call,
+            self_test_values=None,
+        )
+
+
+def perform(action: Action, pipe: int) -> None:
+    """Does what `action` says, up to the vectors."""
+    if action.say:
+        sys.stdout.write(action.say)
+        sys.stdout.flush()
+    if action.complain_bytes:
+        noise = b"".join(b"%07d\n" % line for line in range(action.complain_bytes // 8))
+        os.write(2, noise)
+    if action.raw_hex:
+        os.write(pipe, bytes.fromhex(action.raw_hex))
+    time.sleep(action.delay_s)
+    while action.hang:
+        time.sleep(3600)
+    if action.grip:
+        ctypes.PyDLL(None).sleep(3600)
+    match action.die:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "segv":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "exit":
+            os._exit(3)
+        case None:
+            pass
+    if action.fault:
+        raise ZeroDivisionError("scripted")
+    match action.refuse:
+        case "artifact":
+            raise ArtifactError("missing_tensor", "scripted", file="model.safetensors")
+        case "self_test":
+            raise SelfTestError(17, 0.5)
+        case None:
+            pass

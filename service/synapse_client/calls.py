@@ -1,0 +1,205 @@
+"""The operations as values: which method, which parameters, how the answer is read, how long to wait for it.
+
+The blocking and the asyncio client have the same methods. What those methods mean is written once, here; each client
+only sends a :class:`Call` and waits in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import msgspec
+
+from synapse_client import results
+from synapse_client.errors import ProtocolViolation
+from synapse_client.protocol import decode_result
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError, WireError, invalid_params
+
+if TYPE_CHECKING:
+    from synapse_client.options import Constraints, FileSource, ModelOptions, Task
+
+DEADLINE_GRACE_S: Final = 2.0
+"""How much longer than ``deadline_ms`` a caller waits, so that the service's own typed answer arrives first."""
+
+FINISHED: Final = frozenset({"done", "failed", "needs_reauth_expired"})
+"""States in which a job stays."""
+
+T = TypeVar("T")
+
+
+class Call(msgspec.Struct, Generic[T], frozen=True):
+    """One operation to carry out. ``wait_s`` is how long to wait for the answer, or None for the client's default."""
+
+    method: str
+    params: Any
+    read: Callable[[msgspec.Raw], T]
+    wait_s: float | None = None
+
+
+def may_repeat(method: str) -> bool:
+    """True for operations that only ask: carrying one out twice changes nothing."""
+    from synapse_wire.operations import OPERATIONS  # only a lost connection needs the registry
+
+    row = OPERATIONS.get(method)
+    return row is not None and row.kind == "query"
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _shaped(method: str, shape: type[T], *, wait_s: float | None = None, **members: Any) -> Call[T]:
+    return Call(method, _given(**members), lambda result: decode_result(result, shape), wait_s)
+
+
+def _budget(deadline_ms: int | None) -> float | None:
+    return None if deadline_ms is None else deadline_ms / 1000 + DEADLINE_GRACE_S
+
+
+def raw(method: str, params: Any = None, *, timeout_s: float | None = None) -> Call[msgspec.Raw]:
+    """Any method with any parameters; the answer is the result's JSON text."""
+    return Call(method, {} if params is None else params, lambda result: result, timeout_s)
+
+
+def untyped(method: str, params: Any = None, *, timeout_s: float | None = None) -> Call[Any]:
+    """Any method with any parameters; the answer is plain dictionaries and lists."""
+    return Call(method, {} if params is None else params, msgspec.json.decode, timeout_s)
+
+
+def hello(name: str, version: str, scope: Mapping[str, str] | None) -> Call[r.Hello]:
+    return _shaped("service.hello", r.Hello, client={"name": name, "version": version}, protocol=1, scope=scope)
+
+
+def info() -> Call[r.ServiceInfo]:
+    return _shaped("service.info", r.ServiceInfo)
+
+
+def diagnostics() -> Call[r.Diagnostics]:
+    return _shaped("service.diagnostics", r.Diagnostics)
+
+
+def shutdown(drain_ms: int, force: bool) -> Call[r.ShuttingDown]:
+    return _shaped("service.shutdown", r.ShuttingDown, drain_ms=drain_ms, force=force or None)
+
+
+def embed_query(
+    model: str, text: str, deadline_ms: int | None, target_fingerprint: str | None, constraints: Constraints
+) -> Call[results.Embedding]:
+    params = _given(
+        model=model,
+        text=text,
+        vector_encoding="base64",
+        deadline_ms=deadline_ms,
+        target_fingerprint=target_fingerprint,
+        **constraints,
+    )
+    return Call("embed.query", params, results.embedding, _budget(deadline_ms))
+
+
+def embed_batch(
+    model: str,
+    texts: Sequence[str],
+    ids: Sequence[str] | None,
+    deadline_ms: int | None,
+    request_key: str | None,
+    constraints: Constraints,
+) -> Call[results.Embedding]:
+    if isinstance(texts, str):
+        raise invalid_params("texts is one string; give a list of them, or use embed_query", "texts")
+    names = [str(index) for index in range(len(texts))] if ids is None else ids
+    if len(names) != len(texts):
+        raise invalid_params(f"there are {len(names)} ids for {len(texts)} texts", "ids")
+    params = _given(
+        model=model,
+        items=[{"id": name, "text": text} for name, text in zip(names, texts, strict=True)],
+        vector_encoding="base64",
+        deadline_ms=deadline_ms,
+        request_key=request_key,
+        **constraints,
+    )
+    return Call("embed.batch", params, results.embedding, _budget(deadline_ms))
+
+
+def model_load(
+    model_id: str,
+    task: Task,
+    engine: str,
+    files: Mapping[str, FileSource | Sequence[FileSource]],
+    options: ModelOptions,
+) -> Call[r.ModelLoadAccepted]:
+    members: dict[str, Any] = {"source": "file", **options}
+    return _shaped(
+        "model.load", r.ModelLoadAccepted, model_id=model_id, task=task, engine=engine, files=dict(files), **members
+    )
+
+
+def model_status(model_id: str) -> Call[r.ModelRow]:
+    return _shaped("model.status", r.ModelRow, model_id=model_id)
+
+
+def job_status(job_id: str) -> Call[r.JobStatus]:
+    return _shaped("model.status", r.JobStatus, job_id=job_id)
+
+
+def models_list() -> Call[r.ModelsList]:
+    return _shaped("models.list", r.ModelsList)
+
+
+def model_unload(model_id: str) -> Call[r.ModelUnloaded]:
+    return _shaped("model.unload", r.ModelUnloaded, model_id=model_id)
+
+
+def probe_start(model_id: str) -> Call[r.JobAccepted]:
+    return _shaped("probe.start", r.JobAccepted, model_id=model_id)
+
+
+def probe_status(job_id: str) -> Call[r.JobStatus]:
+    return _shaped("probe.status", r.JobStatus, job_id=job_id)
+
+
+def probe_report(model_id: str | None) -> Call[r.ProbeReport]:
+    return _shaped("probe.report", r.ProbeReport, model_id=model_id)
+
+
+def settings_get(names: Sequence[str] | None) -> Call[r.Settings]:
+    return _shaped("settings.get", r.Settings, names=None if names is None else list(names))
+
+
+def settings_set(values: Mapping[str, Any]) -> Call[r.Settings]:
+    # A None in here is meant: it takes a setting back to its default.
+    return _shaped("settings.set", r.Settings, values=dict(values))
+
+
+def logs_tail(after_seq: int, level: str | None, limit: int) -> Call[r.LogTail]:
+    return _shaped("logs.tail", r.LogTail, after_seq=after_seq, level=level, limit=limit)
+
+
+def subscribe(topics: Sequence[str]) -> Call[r.Subscribed]:
+    return _shaped("events.subscribe", r.Subscribed, topics=list(topics))
+
+
+def poll_intervals(first_s: float = 0.05, factor: float = 1.5, ceiling_s: float = 1.0) -> Iterator[float]:
+    """How long to wait between two looks at a job: short at first, because many jobs are."""
+    pause = first_s
+    while True:
+        yield pause
+        pause = min(pause * factor, ceiling_s)
+
+
+def outcome(status: r.JobStatus) -> r.JobStatus | None:
+    """The status of a job that is done, or None while it goes on; raises what a failed job failed with."""
+    if status.state not in FINISHED:
+        return None
+    if status.state == "done":
+        return status
+    if status.error is msgspec.UNSET:
+        raise ProtocolViolation(f"Job {status.job_id} ended as {status.state} without saying why.")
+    try:
+        wire = msgspec.convert(status.error, WireError)
+    except msgspec.ValidationError as error:
+        raise ProtocolViolation(f"Job {status.job_id} failed with an unreadable error: {error}.") from error
+    failure = SynapseError.from_wire(wire, level="semantic")
+    failure.add_note(f"reported by job {status.job_id} ({status.kind}), which ended as {status.state}")
+    raise failure

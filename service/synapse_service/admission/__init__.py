@@ -1,0 +1,1 @@
+"""Who may start, who waits and for how long: the queue in front of a lane, its estimates, and the leases."""

@@ -1,0 +1,329 @@
+"""The composition root: starts the service, knows every part, and ends them in the right order.
+
+Start: settings, folders and log; the instance lock; the database with a new generation; lanes as they were
+registered; the operations; then the socket, last, so that whoever can connect can be served. Stop is the reverse:
+no new work, running requests drain, jobs stop (the next boot reports them), workers end, the database closes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from synapse_engines.devices import PROBES, DeviceEvidence, this_host
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.blobs import BlobStore
+from synapse_service.catalog.fetch import Fetcher
+from synapse_service.certify.fixture import embed_fixture
+from synapse_service.certify.ledger import CertificationLedger
+from synapse_service.certify.machine import this_machine
+from synapse_service.certify.probe import Probes
+from synapse_service.certify.records import StoredCertifications
+from synapse_service.clock import SystemClock
+from synapse_service.config import ConfigError, Settings, SettingsStore
+from synapse_service.engine_builds import ENGINE_BUILDS
+from synapse_service.events import EventHub
+from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
+from synapse_service.jobs.book import JobBook
+from synapse_service.lanes.idle import IdleUnloader
+from synapse_service.lanes.lane import Lane, Pacing
+from synapse_service.lanes.loader import Loader
+from synapse_service.lanes.onboarding import Onboarding
+from synapse_service.lanes.records import StoredLanes, StoredSelfTests
+from synapse_service.lanes.registration import Registration
+from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.worker_launch import worker_launch
+from synapse_service.logs import Logs, configure, get_logger
+from synapse_service.operations.embed import EmbedOperations
+from synapse_service.operations.extensions import events, logs, service, settings
+from synapse_service.operations.models import ModelOperations
+from synapse_service.operations.probe import ProbeOperations
+from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
+from synapse_service.router import Router
+from synapse_service.server import Limits, SocketServer
+from synapse_service.store.database import Store, StoreError
+from synapse_wire.results import Holder
+
+INTERACTIVE_TOKENS: Final = 3072
+"""Tokens of interactive rows that share one worker call."""
+
+DEFAULT_DRAIN_S: Final = 10.0
+"""How long running requests may take when the operating system asks the service to stop."""
+
+EXIT_FAILED: Final = 1
+EXIT_ALREADY_RUNNING: Final = 3
+
+_log = get_logger(__name__)
+
+
+def run(argv: Sequence[str] | None = None) -> None:
+    """Entry point of ``synapse-service``."""
+    parser = argparse.ArgumentParser(
+        prog="synapse-service", description="The background service of Synapse. Stops on SIGTERM, or by `synapse stop`."
+    )
+    parser.add_argument("--home", type=Path, help="keep settings, data, cache and socket under this one folder")
+    parser.add_argument("--cpu-lanes", action="store_true", help="offer lanes that compute on the processor")
+    arguments = parser.parse_args(argv)
+    environ = dict(os.environ)
+    if arguments.cpu_lanes:
+        environ["SYNAPSE_CPU_LANES"] = "true"
+    sys.exit(main(environ, arguments.home))
+
+
+def main(environ: dict[str, str], home: Path | None) -> int:
+    """Serve until told to stop; returns the exit status."""
+    try:
+        paths = resolve_paths(environ, home)
+        settings_store = SettingsStore.load(paths.config_file, environ)
+        paths = paths.with_storage_dir(settings_store.current.storage_dir)
+        for folder in (paths.data_dir, paths.cache_dir, paths.log_dir):
+            ensure_private_dir(folder)
+        lock = acquire_lock(paths.endpoint, paths.lock_file)
+    except AlreadyRunning as error:
+        return _say(error, EXIT_ALREADY_RUNNING)
+    except (ConfigError, PathError, InstanceError) as error:
+        return _say(error, EXIT_FAILED)
+    log = configure(paths.log_dir, settings_store.current.log_level, sys.stderr.isatty())
+    try:
+        database = Store.open(paths.database, SystemClock())
+        asyncio.run(serve(environ, paths, settings_store, database, log, lock))
+    except (StoreError, InstanceError) as error:
+        _log.error("start_failed", reason=str(error))
+        return _say(error, EXIT_FAILED)
+    finally:
+        lock.release()
+        log.close()
+    return 0
+
+
+async def serve(
+    environ: dict[str, str],
+    paths: Paths,
+    settings_store: SettingsStore,
+    database: Store,
+    log: Logs,
+    lock: InstanceLock,
+) -> None:
+    """Put the parts together, serve, and take them apart again."""
+    loop = asyncio.get_running_loop()
+    parts = _assemble(environ, paths, settings_store, database, log, lock)
+    stop = asyncio.Event()
+    drain_s = DEFAULT_DRAIN_S
+
+    def request_stop(seconds: float) -> None:
+        nonlocal drain_s
+        drain_s = seconds
+        stop.set()
+
+    parts.register_service(request_stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Windows has no signal handlers on its loop; there the pipe and `synapse stop` remain.
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, request_stop, DEFAULT_DRAIN_S)
+    try:
+        await parts.server.start()
+        _log.info("ready", address=paths.endpoint.address, module_generation=database.generation)
+        housekeeping = asyncio.create_task(parts.idle.run(), name="idle lanes")
+        await stop.wait()
+        _log.info("stopping", drain_s=drain_s)
+        parts.about.announce(terminal=True)
+        await parts.server.stop(drain_s)
+        housekeeping.cancel()
+    finally:
+        await parts.jobs.close()
+        await parts.lanes.close()
+        await database.close()
+        _log.info("stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What outlives the assembly."""
+
+    server: SocketServer
+    lanes: LaneRegistry
+    jobs: JobBook
+    idle: IdleUnloader
+    about: service.AboutService
+    register_service: Callable[[Callable[[float], None]], None]
+
+
+def _assemble(
+    environ: dict[str, str],
+    paths: Paths,
+    settings_store: SettingsStore,
+    database: Store,
+    log: Logs,
+    lock: InstanceLock,
+) -> _Parts:
+    loop = asyncio.get_running_loop()
+    clock = SystemClock()
+    generation = database.generation
+
+    def current() -> Settings:
+        return settings_store.current
+
+    def table_epoch() -> int:
+        return 0
+
+    hub = EventHub(clock, loop.call_later)
+    leases = LeaseBook(_new_id)
+    blobs = BlobStore(paths.cache_dir)
+    blobs.prepare()
+    machine = this_machine()
+    ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, embed_fixture().revision)
+    ledger.restore(certifications.load_all(machine.id))
+    loader = Loader(
+        blobs=blobs,
+        values=StoredSelfTests(database, clock),
+        launch=lambda: worker_launch(environ),
+        clock=clock,
+        threads=lambda: current().worker_threads,
+    )
+    records = StoredLanes(database, clock)
+
+    def lane_changed(lane: Lane) -> None:
+        for topic in ("lanes", "models"):
+            hub.publish(topic, _lane_summary(lane), key=lane.lane_id)
+
+    def make_lane(registration: Registration, quarantined: str | None) -> Lane:
+        build = ENGINE_BUILDS[registration.manifest.engine]
+        return Lane(
+            registration,
+            registration.fingerprint(build),
+            build,
+            loader=loader,
+            clock=clock,
+            pacing=lambda: Pacing(INTERACTIVE_TOKENS, current().bulk_quantum_tokens, current().bulk_quantum_ms / 1000),
+            queue_capacity=current().queue_capacity,
+            on_change=lane_changed,
+            on_quarantine=lambda lane: lanes.keep_quarantine(lane),
+            quarantined=quarantined,
+        )
+
+    lanes = LaneRegistry(records, make_lane, cpu_lanes=lambda: current().cpu_lanes)
+    lanes.restore(records.load_all())
+    jobs = JobBook(
+        database,
+        clock=clock,
+        new_id=_new_id,
+        module_generation=generation,
+        retention_ms=lambda: current().result_ttl_ms,
+        publish=lambda status, terminal: hub.publish("jobs", status, terminal=terminal, key=status.job_id),
+    )
+    fetcher = Fetcher(blobs, proxy=lambda: current().http_proxy, ca_file=lambda: current().ca_file)
+    onboarding = Onboarding(
+        lanes=lanes, jobs=jobs, fetcher=fetcher, blobs=blobs, hf_base_url=lambda: current().hf_base_url
+    )
+    probes = Probes(
+        loader=loader,
+        lanes=lanes,
+        ledger=ledger,
+        leases=leases,
+        machine=machine,
+        clock=clock,
+        module_generation=generation,
+    )
+
+    router = Router()
+    EmbedOperations(
+        lanes=lanes,
+        certifications=ledger,
+        leases=leases,
+        settings=current,
+        clock=clock,
+        module_generation=generation,
+        table_epoch=table_epoch,
+    ).register(router)
+    ModelOperations(
+        lanes=lanes,
+        onboarding=onboarding,
+        jobs=jobs,
+        leases=leases,
+        ledger=ledger,
+        settings=current,
+        evidence=_evidence,
+        module_generation=generation,
+        table_epoch=table_epoch,
+    ).register(router)
+    ProbeOperations(
+        lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
+    ).register(router)
+
+    limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
+    server = SocketServer(router, paths.endpoint, lock, limits, clock, lambda: generation)
+    about = service.AboutService(
+        hub,
+        server,
+        clock,
+        version=version("synapse"),
+        module_generation=lambda: generation,
+        socket_path=paths.endpoint.address,
+        home=str(paths.home or ""),
+    )
+    events.register(router, hub)
+    settings.register(router, settings_store, hub)
+    logs.register(router, log.ring, hub, loop)
+    hub.register_topic("lanes", lambda: [_lane_summary(lane) for lane in lanes.visible()])
+    hub.register_topic("models", lambda: [_lane_summary(lane) for lane in lanes.visible()])
+    hub.register_topic("jobs", lambda: [jobs.describe(job) for job in jobs.live()])
+
+    def holders() -> list[Holder]:
+        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
+        leased = [holder for holder in leases.holders() if holder.kind != "job"]
+        return [*running, *leased]
+
+    def register_service(request_stop: Callable[[float], None]) -> None:
+        service.register(
+            router,
+            about,
+            version=version("synapse"),
+            module_generation=lambda: generation,
+            holders=holders,
+            request_stop=request_stop,
+        )
+
+    def settings_changed(names: frozenset[str]) -> None:
+        if "log_level" in names:
+            log.set_level(current().log_level)
+        if "cpu_lanes" in names and not current().cpu_lanes:
+            background.add(task := loop.create_task(lanes.hide_cpu_lanes(), name="hide CPU lanes"))
+            task.add_done_callback(background.discard)
+
+    background: set[asyncio.Task[None]] = set()
+    settings_store.on_change(settings_changed)
+    idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=lambda: current().idle_unload_ms / 1000)
+    return _Parts(server, lanes, jobs, idle, about, register_service)
+
+
+def _lane_summary(lane: Lane) -> dict[str, object]:
+    return {"lane_id": lane.lane_id, "state": lane.state, "quarantined": lane.quarantine.active}
+
+
+@cache
+def _evidence(backend: str) -> DeviceEvidence:
+    return PROBES[backend](this_host())
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _say(error: Exception, status: int) -> int:
+    print(f"synapse-service: {error}", file=sys.stderr)  # noqa: T201 - read by whoever started it by hand
+    return status
+
+
+if __name__ == "__main__":
+    run()

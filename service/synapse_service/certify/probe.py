@@ -1,0 +1,168 @@
+"""The probe of an embedding lane: compare it with an independent float32 computation, and measure its speed.
+
+The lane's rows go through its ordinary queue and worker, all mixed, so that what is certified is what serves. A
+second, short-lived worker computes the same rows with the NumPy reference and compares the two sets. The outcome is
+recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Sequence
+from typing import Any, Final
+
+from synapse_engines.tokenizer import Encoding
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.admission.queue import PriorityClass, Row, Ticket
+from synapse_service.certify.fixture import embed_fixture, fixture_rows
+from synapse_service.certify.ledger import Certification, CertificationLedger
+from synapse_service.certify.machine import MachineProfile
+from synapse_service.clock import Clock
+from synapse_service.jobs.book import LiveJob
+from synapse_service.lanes.lane import Lane, crashed
+from synapse_service.lanes.loader import Loader
+from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.worker_faults import WorkerFault
+from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.logs import get_logger
+from synapse_wire.errors import SynapseError
+
+GATES: Final = {"mean_cosine": 0.999, "min_cosine": 0.99, "worst_decile_overlap": 0.9}
+"""What a lane must reach against the reference: cosines over all rows, and the top-10 overlap of the worst tenth."""
+
+_REFERENCE_STALL_S: Final = 600.0
+_REFERENCE_TOKENS: Final = 512
+_LATENCY_RUNS: Final = 9
+_LATENCY_TOKENS: Final = 12
+
+_log = get_logger(__name__)
+
+
+class Probes:
+    """Runs probes; one for the service."""
+
+    def __init__(
+        self,
+        *,
+        loader: Loader,
+        lanes: LaneRegistry,
+        ledger: CertificationLedger,
+        leases: LeaseBook,
+        machine: MachineProfile,
+        clock: Clock,
+        module_generation: int,
+    ) -> None:
+        self._loader = loader
+        self._lanes = lanes
+        self._ledger = ledger
+        self._leases = leases
+        self._machine = machine
+        self._clock = clock
+        self._generation = module_generation
+
+    async def run(self, lane: Lane, job: LiveJob) -> None:
+        """Probe a lane and record the outcome; raises the lane's own error when it can't compute at all."""
+        with self._leases.holding(lane.lane_id, "job", job.job_id):
+            try:
+                figures, performance = await self._measure(lane, job)
+            except SynapseError as error:
+                reason = {"error": {"code": error.code, "message": error.message}}
+                await self._ledger.record(self._outcome(lane, error.code, reason, None))
+                raise
+        missed = sorted(name for name, gate in GATES.items() if figures[name] < gate)
+        blocking = f"gate_missed:{','.join(missed)}" if missed else None
+        await self._ledger.record(self._outcome(lane, blocking, {"gates": GATES, **figures}, performance))
+        if not missed and lane.quarantine.active:
+            lane.quarantine.release()
+            await self._lanes.keep_quarantine(lane)
+        job.progress(job.items_total, job.items_total)
+        _log.info("lane_probed", lane_id=lane.lane_id, blocking_reason=blocking, **figures)
+
+    async def _measure(self, lane: Lane, job: LiveJob) -> tuple[dict[str, float], dict[str, float]]:
+        tokenizer = await lane.tokenizer()
+        rows = await asyncio.to_thread(fixture_rows, tokenizer, lane.registration.max_tokens)
+        job.progress(0, 2 * len(rows) + 1)
+        cold_load_ms = (await lane.ensure_ready()).load_ms
+        began = self._clock.monotonic()
+        candidate = await self._ask(lane, rows, "bulk")
+        seconds = self._clock.monotonic() - began
+        job.progress(len(rows), job.items_total)
+        figures = await self._compare(lane, rows, candidate, job)
+        return figures, {
+            "cold_load_ms": round(cold_load_ms, 1),
+            "tokens_per_second": round(sum(row.real_tokens for row in rows) / max(seconds, 1e-9), 1),
+            "latency_ms": round(await self._latency(lane, rows), 3),
+        }
+
+    def _outcome(
+        self, lane: Lane, blocking: str | None, evidence: dict[str, Any], performance: dict[str, float] | None
+    ) -> Certification:
+        return Certification(
+            fingerprint=lane.fingerprint,
+            model_id=lane.lane_id,
+            status="uncertified" if blocking else "certified",
+            blocking_reason=blocking,
+            evidence=evidence,
+            performance=performance,
+            fixture_revision=embed_fixture().revision,
+            os_build=self._machine.os_build,
+            module_generation=self._generation,
+            measured_ms=self._clock.wall_ms(),
+        )
+
+    async def _ask(self, lane: Lane, rows: Sequence[Encoding], class_: PriorityClass) -> bytes:
+        ticket = Ticket(
+            class_, "f32", [f"probe-{index}" for index in range(len(rows))], asyncio.get_running_loop().create_future()
+        )
+        lane.submit(ticket, [Row(ticket, i, row.ids.tobytes(), row.real_tokens) for i, row in enumerate(rows)])
+        return b"".join(await ticket.done)
+
+    async def _compare(self, lane: Lane, rows: Sequence[Encoding], candidate: bytes, job: LiveJob) -> dict[str, float]:
+        worker: WorkerProcess | None = None
+        try:
+            worker = await self._loader.start_reference(lane.registration, lane.fingerprint)
+            reference = bytearray()
+            done = 0
+            for chunk in _chunks(rows):
+                answer = await worker.embed(
+                    [row.real_tokens for row in chunk],
+                    b"".join(row.ids.tobytes() for row in chunk),
+                    "f32",
+                    stall_limit_s=_REFERENCE_STALL_S,
+                )
+                reference += b"".join(answer.rows)
+                done += len(chunk)
+                job.progress(len(rows) + done, job.items_total)
+            measured = await worker.measure(lane.registration.dims, candidate, bytes(reference))
+        except WorkerFault as fault:
+            raise crashed(lane.lane_id, fault) from fault
+        finally:
+            if worker is not None:
+                await worker.close()
+        return {
+            "mean_cosine": measured.mean_cosine,
+            "min_cosine": measured.min_cosine,
+            "worst_decile_overlap": measured.worst_decile_overlap,
+        }
+
+    async def _latency(self, lane: Lane, rows: Sequence[Encoding]) -> float:
+        row = min(rows, key=lambda each: abs(each.real_tokens - _LATENCY_TOKENS))
+        times = []
+        for _ in range(_LATENCY_RUNS):
+            began = self._clock.monotonic()
+            await self._ask(lane, [row], "interactive")
+            times.append((self._clock.monotonic() - began) * 1000)
+        return statistics.median(times)
+
+
+def _chunks(rows: Sequence[Encoding]) -> list[list[Encoding]]:
+    chunks: list[list[Encoding]] = [[]]
+    tokens = 0
+    for row in rows:
+        if chunks[-1] and tokens + row.real_tokens > _REFERENCE_TOKENS:
+            chunks.append([])
+            tokens = 0
+        chunks[-1].append(row)
+        tokens += row.real_tokens
+    return chunks

@@ -1,0 +1,1 @@
+"""Durable jobs: accepted work that outlives its connection, and the record of how it ended."""

@@ -1,0 +1,1 @@
+"""Lanes: registered models, their identity, their workers, and the queue in front of each."""

@@ -1,0 +1,181 @@
+"""What a caller may register as a free-form model: the checks before any I/O, and where each file comes from.
+
+A :class:`Manifest` is a ``model.load`` request that passed every check which needs neither network nor disk. It is
+stored as canonical JSON, and its digest tells whether a second ``model.load`` asks for the same model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+import msgspec
+
+from synapse_service.catalog.reserved import RESERVED_IDS
+from synapse_service.catalog.sources import Role, Source, is_loopback
+from synapse_wire import params as p
+from synapse_wire.errors import SynapseError, invalid_params, invalid_state
+
+OWNED_ENGINES: Final = ("owned-metal", "owned-cuda", "ane", "owned-vulkan", "owned-cpu")
+"""Engines that free-form embedding and reranking may name."""
+
+_REVISION: Final = re.compile(r"[0-9a-f]{40}\Z")
+_REPO: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
+_FLOATING: Final = re.compile(r"/resolve/(?![0-9a-f]{40}/)[^/]*(/|$)")
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A free-form model as its owner declared it, defaults left open as None."""
+
+    model_id: str
+    task: str
+    engine: str
+    source: str
+    files: p.ModelFiles
+    repo: str | None = None
+    revision: str | None = None
+    pooling: Literal["mean", "cls", "last"] | None = None
+    normalize: bool = True
+    dtype: Literal["f32"] = "f32"
+    max_tokens: int | None = None
+    overlength: Literal["refuse", "truncate"] = "refuse"
+
+    def encode(self) -> bytes:
+        """Canonical JSON, for storage and for the digest."""
+        return msgspec.json.encode(self, order="sorted")
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.encode()).hexdigest()
+
+
+def check(request: p.ModelLoad, *, cpu_lanes: bool) -> Manifest:
+    """Turn a request into a manifest, or refuse it; no network and no disk is touched.
+
+    Refusals that the parameters alone decide are channel errors; those that the registry, the catalog or the
+    configuration decides are semantic ones.
+    """
+    _check_sources(request)
+    if request.model_id in RESERVED_IDS:
+        raise invalid_state(
+            f"{request.model_id!r} belongs to the catalog; install it with models.download, or choose another id",
+            model_id=request.model_id,
+        )
+    _check_engine(request, cpu_lanes=cpu_lanes)
+    if request.task != "embed":
+        raise invalid_state(f"free-form models of task {request.task!r} are not served", requested_task=request.task)
+    for member in ("template", "profile"):
+        if getattr(request, member) is not None:
+            raise invalid_state(f"an embedding model takes no {member}", field=member)
+    if request.files.extra:
+        raise invalid_state("only package sets of the Neural Engine have extra files", field="files.extra")
+    if request.files.config is None:
+        raise invalid_state("the engine needs the model's config.json", field="files.config")
+    if request.dtype not in (None, "f32"):
+        raise invalid_state(f"{request.engine} computes in f32, not {request.dtype}", field="dtype")
+    return Manifest(
+        model_id=request.model_id,
+        task=request.task,
+        engine=request.engine,
+        source=request.source,
+        files=request.files,
+        repo=request.repo,
+        revision=request.revision,
+        pooling=request.pooling,
+        normalize=request.normalize is not False,
+        max_tokens=request.max_tokens,
+        overlength=request.overlength or "refuse",
+    )
+
+
+def sources(manifest: Manifest, hf_base_url: str) -> tuple[Source, ...]:
+    """Where each file of a checked manifest comes from, in role order."""
+    files = manifest.files
+    specs: list[tuple[Role, p.FileSpec | None]] = [
+        ("config", files.config),
+        ("tokenizer", files.tokenizer),
+        ("model", files.model),
+    ]
+    return tuple(_source(role, spec, manifest, hf_base_url) for role, spec in specs if spec is not None)
+
+
+def _source(role: Role, spec: p.FileSpec, manifest: Manifest, hf_base_url: str) -> Source:
+    parts = urlsplit(spec.url)
+    name = unquote(parts.path).rsplit("/", 1)[-1] or role
+    if parts.scheme == "file":
+        return Source(role, name, spec.sha256, path=Path(url2pathname(parts.path)))
+    url = spec.url
+    if not parts.scheme:
+        url = f"{hf_base_url.rstrip('/')}/{manifest.repo}/resolve/{manifest.revision}/{spec.url}"
+    return Source(role, name, spec.sha256, url=url)
+
+
+def _check_sources(request: p.ModelLoad) -> None:
+    if request.source == "hf":
+        if request.repo is None or not _REPO.match(request.repo):
+            raise invalid_params("source hf needs the repository as owner/name", "repo")
+        if request.revision is None or not _REVISION.match(request.revision):
+            raise invalid_params(
+                "source hf needs a pinned revision: 40 lower-case hex digits, not a branch", "revision"
+            )
+    elif request.repo is not None or request.revision is not None:
+        field = "repo" if request.repo is not None else "revision"
+        raise invalid_params(f"{field} belongs to source hf, not to {request.source}", field)
+    files = request.files
+    specs = [("model", files.model), ("tokenizer", files.tokenizer), ("config", files.config)]
+    specs += [(f"extra[{index}]", spec) for index, spec in enumerate(files.extra or ())]
+    for role, spec in specs:
+        if spec is not None:
+            _check_file(request.source, spec, f"files.{role}")
+
+
+def _check_file(source: str, spec: p.FileSpec, field: str) -> None:
+    try:
+        parts = urlsplit(spec.url)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise invalid_params(f"not a URL: {error}", f"{field}.url") from error
+    segments = unquote(parts.path).split("/")
+    if parts.scheme == "file":
+        if source != "file":
+            raise invalid_params(f"source {source} takes no file: URL", f"{field}.url")
+        if host not in ("", "localhost") or not parts.path.startswith("/") or ".." in segments:
+            raise invalid_params("a file: URL needs an absolute path on this machine, without ..", f"{field}.url")
+        return
+    if not parts.scheme:
+        if source != "hf":
+            raise invalid_params("the URL has no scheme; write file:///… or https://…", f"{field}.url")
+        if ".." in segments or parts.path.startswith("/") or parts.query or parts.fragment:
+            raise invalid_params("not a path inside the repository", f"{field}.url")
+    elif parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
+        raise invalid_params("only https is fetched (http only from this machine)", f"{field}.url")
+    if parts.username is not None or parts.password is not None:
+        raise invalid_params("a URL must not carry credentials", f"{field}.url")
+    if _FLOATING.search(parts.path):
+        raise invalid_params("the URL resolves a branch; pin it to a 40-digit revision", f"{field}.url")
+    if spec.sha256 is None:
+        raise invalid_params("a file from the network needs its SHA-256", f"{field}.sha256")
+
+
+def _check_engine(request: p.ModelLoad, *, cpu_lanes: bool) -> None:
+    engine = request.engine
+    if engine not in OWNED_ENGINES:
+        known = ", ".join(OWNED_ENGINES if cpu_lanes else OWNED_ENGINES[:-1])
+        raise invalid_state(f"{engine!r} can't serve {request.task}; use one of {known}", field="engine")
+    if engine == "owned-cpu" and not cpu_lanes:
+        raise invalid_state(
+            "CPU lanes are off; turn on the setting cpu_lanes to use the engine owned-cpu", field="engine"
+        )
+
+
+def backend_unavailable(backend: str, reason: str, lane_id: str | None = None) -> SynapseError:
+    """The refusal of an engine that this machine can't run, in the shape used for free-form models."""
+    return SynapseError(
+        "backend_unavailable",
+        f"the engine {backend} can't run on this machine: {reason.replace('_', ' ')}",
+        details={"catalog_id": None, "lane_id": lane_id, "backends": [{"backend": backend, "reason": reason}]},
+    )

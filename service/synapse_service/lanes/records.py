@@ -1,0 +1,94 @@
+"""Registrations and self-test values in the database."""
+
+from __future__ import annotations
+
+import binascii
+
+import msgspec
+
+from synapse_service.clock import Clock
+from synapse_service.lanes.registration import Registration
+from synapse_service.store.database import Store
+from synapse_service.store.models import Model, ModelFile, SelfTestReference
+
+
+class StoredLanes:
+    """Registrations as rows; implements ``registry.LaneRecords``."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def load_all(self) -> list[tuple[Registration, str | None, float | None]]:
+        """Every registration with its quarantine reason and last load time. Blocks; for boot."""
+        return self._store.read_sync(
+            lambda: [
+                (msgspec.json.decode(row.profile, type=Registration), row.quarantined_reason, row.load_ms)
+                for row in Model.select().order_by(Model.model_id)
+            ]
+        )
+
+    async def save(self, registration: Registration, fingerprint: str, load_ms: float | None) -> None:
+        """Write or replace one registration with its files, in one transaction."""
+        await self._store.write(lambda: self._save(registration, fingerprint, load_ms))
+
+    async def set_quarantine(self, model_id: str, reason: str | None) -> None:
+        """Write down that a lane is quarantined, or that it no longer is."""
+        await self._store.write(
+            lambda: Model.update(quarantined_reason=reason).where(Model.model_id == model_id).execute()
+        )
+
+    def _save(self, registration: Registration, fingerprint: str, load_ms: float | None) -> None:
+        manifest = registration.manifest
+        Model.replace(
+            model_id=registration.model_id,
+            task=manifest.task,
+            engine=manifest.engine,
+            manifest=manifest.encode().decode(),
+            model_digest=registration.model_digest,
+            tokenizer_digest=registration.tokenizer_digest,
+            fingerprint=fingerprint,
+            profile=msgspec.json.encode(registration).decode(),
+            dims=registration.dims,
+            load_ms=load_ms,
+            created_ms=self._clock.wall_ms(),
+        ).execute()
+        ModelFile.delete().where(ModelFile.model_id == registration.model_id).execute()
+        for position, file in enumerate(registration.files):
+            ModelFile.create(
+                model_id=registration.model_id,
+                role=file.role,
+                position=position,
+                sha256=file.sha256,
+                size=file.size,
+                name=file.name,
+            )
+
+
+class StoredSelfTests:
+    """Self-test values as rows; implements ``loader.SelfTestValues``."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def get(self, fingerprint: str, artifact_digest: str) -> str | None:
+        """The values as base64, if they have been computed before."""
+        row = await self._store.read(
+            lambda: SelfTestReference.get_or_none(
+                SelfTestReference.fingerprint == fingerprint, SelfTestReference.artifact_digest == artifact_digest
+            )
+        )
+        return None if row is None else binascii.b2a_base64(row.values, newline=False).decode()
+
+    async def put(self, fingerprint: str, artifact_digest: str, values: str) -> None:
+        """Keep the values that the reference has just computed."""
+        raw = binascii.a2b_base64(values)
+        await self._store.write(
+            lambda: SelfTestReference.replace(
+                fingerprint=fingerprint,
+                artifact_digest=artifact_digest,
+                values=raw,
+                created_ms=self._clock.wall_ms(),
+            ).execute()
+        )

@@ -1,0 +1,239 @@
+"""Questions to a worker and the answers to them, over whatever moves the bytes.
+
+Used by `worker_process`, which owns the process and its pipes. Here is decided which message answers what, when a
+worker counts as hung, and what becomes of an answer that nobody waits for any more:
+
+| the caller of a request | the worker | the request |
+|---|---|---|
+| waits | answers | ends with the answer |
+| waits | refuses | ends with WorkerRefused, the worker serves on |
+| was cancelled | answers or refuses | its answer is dropped; only then is the next request sent |
+| waits or was cancelled | is silent for the limit, talks nonsense, or is gone | the fault ends it and the dialogue |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from synapse_engines.worker.frames import FrameDecoder, ProtocolError
+from synapse_engines.worker.protocol import (
+    Failed,
+    Message,
+    Ping,
+    Pong,
+    Progress,
+    Reply,
+    Request,
+    decode_reply,
+    encode,
+)
+from synapse_service.clock import Clock
+from synapse_service.lanes.worker_faults import WorkerFault, WorkerHung, WorkerProtocolFault, WorkerRefused
+
+OnProgress = Callable[[Progress], None]
+
+_Answer = TypeVar("_Answer", bound=Message)
+
+
+@dataclass(slots=True)
+class _Outstanding:
+    """The request that the worker is serving, whether or not its caller still waits."""
+
+    id: int
+    answer_type: type[Message]
+    answer: asyncio.Future[tuple[Message, bytes]]
+    limit_s: float
+    moved_at: float
+    on_progress: OnProgress | None
+    tokens_done: int = 0
+
+
+class Dialogue:
+    """At most one request in flight, and pings at any time.
+
+    Attributes:
+        fault: what ended the dialogue, None while it goes on.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        stderr_tail: Callable[[], str],
+        on_fault: Callable[[], None],
+        clock: Clock,
+        check_every_s: float,
+    ) -> None:
+        """Begins it.
+
+        Args:
+            write: sends bytes to the worker.
+            stderr_tail: what the worker said last, for the fault.
+            on_fault: called once, when `fault` was set.
+            clock: measures how long the worker went without progress.
+            check_every_s: how often, in real seconds, `clock` is looked at.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._write = write
+        self._stderr_tail = stderr_tail
+        self._on_fault = on_fault
+        self._clock = clock
+        self._check_every_s = check_every_s
+        self._decoder = FrameDecoder()
+        self._last_id = 0
+        self._claimed = False
+        self._outstanding: _Outstanding | None = None
+        self._pings: dict[int, asyncio.Future[Pong]] = {}
+        self._stall_check: asyncio.TimerHandle | None = None
+        self.fault: WorkerFault | None = None
+
+    def next_id(self) -> int:
+        """A number for a message to the worker, never used before."""
+        self._last_id += 1
+        return self._last_id
+
+    async def ask(
+        self,
+        make: Callable[[int], Request],
+        payload: bytes,
+        answer_type: type[_Answer],
+        limit_s: float,
+        on_progress: OnProgress | None = None,
+    ) -> tuple[_Answer, bytes]:
+        """Sends one request and waits for its answer and that answer's payload.
+
+        Raises:
+            RuntimeError: another caller is waiting for an answer.
+            ProtocolError: the request is too large to be sent; nothing was.
+            WorkerRefused: the worker would not serve it.
+            WorkerFault: the dialogue is over, or ended meanwhile.
+        """
+        if self._claimed:
+            raise RuntimeError("a worker serves one request at a time")
+        self._claimed = True
+        outstanding: _Outstanding | None = None
+        try:
+            await self.settled()
+            self._require_no_fault()
+            outstanding = _Outstanding(
+                id=self.next_id(),
+                answer_type=answer_type,
+                answer=self._loop.create_future(),
+                limit_s=limit_s,
+                moved_at=self._clock.monotonic(),
+                on_progress=on_progress,
+            )
+            self._write(encode(make(outstanding.id), payload))
+            self._outstanding = outstanding
+            self._check_for_stall()
+            # Shielded: a cancelled caller must not take the future along that tells us when the worker is free.
+            answer, body = await asyncio.shield(outstanding.answer)
+            assert isinstance(answer, answer_type)
+            return answer, body
+        finally:
+            self._claimed = False
+            if outstanding is not None:
+                outstanding.on_progress = None
+
+    async def ping(self) -> Pong:
+        """A sign of life, at any time, also while a request is served. It says nothing about progress.
+
+        Raises:
+            WorkerFault: the dialogue is over, or ended meanwhile.
+        """
+        self._require_no_fault()
+        answer: asyncio.Future[Pong] = self._loop.create_future()
+        request = Ping(self.next_id())
+        self._pings[request.id] = answer
+        self._write(encode(request))
+        return await answer
+
+    async def settled(self) -> None:
+        """Waits until no request is in flight, also one whose caller was cancelled."""
+        while self._outstanding is not None:
+            await asyncio.wait([self._outstanding.answer])
+
+    def receive(self, data: bytes) -> None:
+        """Takes bytes from the worker, cut anywhere."""
+        if self.fault is not None:
+            return
+        try:
+            self._decoder.feed(data)
+            while (frame := self._decoder.next_frame()) is not None:
+                self._on_message(decode_reply(frame), frame.payload)
+        except ProtocolError as error:
+            self.end(WorkerProtocolFault(str(error), self._stderr_tail()))
+
+    def end(self, fault: WorkerFault) -> WorkerFault:
+        """Ends the dialogue and everything in flight, for the first reason given, and returns that."""
+        if self.fault is None:
+            self.fault = fault
+            self._settle(fault)
+            for ping in self._pings.values():
+                if not ping.done():
+                    ping.set_exception(fault)
+            self._pings.clear()
+            self._on_fault()
+        return self.fault
+
+    def _require_no_fault(self) -> None:
+        if self.fault is not None:
+            raise self.fault.with_traceback(None)
+
+    def _on_message(self, message: Reply, payload: bytes) -> None:
+        outstanding = self._outstanding
+        if isinstance(message, Pong):
+            ping = self._pings.pop(message.id, None)
+            if ping is None:
+                raise ProtocolError("the worker answered a ping that was not sent")
+            if not ping.done():
+                ping.set_result(message)
+        elif isinstance(message, Failed) and message.kind == ProtocolError.kind:
+            raise ProtocolError(f"the worker did not understand: {message.message}")
+        elif outstanding is None or message.id != outstanding.id:
+            raise ProtocolError(f"the worker answered request {message.id}, which is not in flight")
+        elif isinstance(message, Progress):
+            self._on_progress(outstanding, message)
+        elif isinstance(message, Failed) and message.kind == "internal":
+            # The worker is about to exit; its exit tells the caller, with the traceback in the tail.
+            pass
+        elif isinstance(message, Failed):
+            self._settle(WorkerRefused(message.kind, message.message, message.details))
+        elif isinstance(message, outstanding.answer_type):
+            self._settle((message, payload))
+        else:
+            raise ProtocolError(f"the worker answered request {message.id} with {type(message).__name__}")
+
+    def _on_progress(self, outstanding: _Outstanding, progress: Progress) -> None:
+        if progress.tokens_done <= outstanding.tokens_done:
+            return
+        outstanding.tokens_done = progress.tokens_done
+        outstanding.moved_at = self._clock.monotonic()
+        if outstanding.on_progress is not None:
+            self._loop.call_soon(outstanding.on_progress, progress)
+
+    def _settle(self, outcome: tuple[Message, bytes] | Exception) -> None:
+        """Ends the request in flight, if there is one."""
+        outstanding = self._outstanding
+        if outstanding is None:
+            return
+        self._outstanding = None
+        if self._stall_check is not None:
+            self._stall_check.cancel()
+        if isinstance(outcome, Exception):
+            outstanding.answer.set_exception(outcome)
+            # Nobody may be waiting any more; asking for the exception keeps asyncio from reporting it as lost.
+            outstanding.answer.exception()
+        else:
+            outstanding.answer.set_result(outcome)
+
+    def _check_for_stall(self) -> None:
+        outstanding = self._outstanding
+        if outstanding is None:
+            return
+        if self._clock.monotonic() - outstanding.moved_at >= outstanding.limit_s:
+            self.end(WorkerHung(outstanding.limit_s, self._stderr_tail()))
+        else:
+            self._stall_check = self._loop.call_later(self._check_every_s, self._check_for_stall)

@@ -1,0 +1,362 @@
+"""One worker process as the service sees it: started, asked, watched and ended from the event loop.
+
+Owned by a lane's supervisor, which decides about strikes, restarts and waiting; this file knows none of that. It
+touches one child process through three pipes and holds at most one request in flight. Everything runs on the loop's
+thread, and a worker must be started from there: on Linux it ends with the thread that started it.
+
+A worker ends for good in one of three ways, each a WorkerFault: it is gone (WorkerCrashed), it sent something that
+makes no sense (WorkerProtocolFault), or it completed no work for too long (WorkerHung). The last two kill it. A request
+that the worker refuses (WorkerRefused) leaves it in good order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from synapse_engines.worker.protocol import (
+    Embed,
+    Embedded,
+    Encoding,
+    Load,
+    LoadSpec,
+    Measure,
+    Measured,
+    Pong,
+    Ready,
+    Shutdown,
+    encode,
+)
+from synapse_service.clock import Clock
+from synapse_service.lanes.worker_dialogue import Dialogue, OnProgress
+from synapse_service.lanes.worker_faults import (
+    WorkerCrashed,
+    WorkerFault,
+    WorkerNotGone,
+    WorkerProtocolFault,
+)
+from synapse_service.lanes.worker_launch import (
+    SPAWN_OPTIONS,
+    Launch,
+    ProcessGroup,
+    process_group,
+    widen_pipe,
+)
+
+STDERR_TAIL = 8192
+"""Bytes of standard error that are kept."""
+
+LOAD_STALL_S = 600.0
+"""Without progress for this long, loading counts as hung."""
+
+SERVE_STALL_S = 120.0
+"""Without progress for this long, a request counts as hung, unless the caller knows better."""
+
+# How long a worker may live on after its pipes ended, and how long its pipes may outlive it: processes that an engine
+# started can hold them open.
+_PARTING_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRows:
+    """Vectors as the worker encoded them.
+
+    Attributes:
+        rows: in request order: the text of a JSON array each, or raw little-endian float32; empty if not finite.
+        non_finite: indices of the rows that are not finite, ascending.
+        compute_ms: time inside the engine.
+    """
+
+    rows: list[bytes]
+    non_finite: tuple[int, ...]
+    compute_ms: float
+
+
+class WorkerProcess:
+    """A running worker.
+
+    Attributes:
+        pid: its process id.
+    """
+
+    def __init__(self, clock: Clock, check_every_s: float) -> None:
+        """Use `start`."""
+        self._loop = asyncio.get_running_loop()
+        self._stderr = bytearray()
+        self._gone: asyncio.Future[int] = self._loop.create_future()
+        self._closing: asyncio.Task[int] | None = None
+        self._group: ProcessGroup | None = None
+        self._transport: asyncio.SubprocessTransport
+        self._dialogue = Dialogue(self._write, lambda: self.stderr_tail, self._kill, clock, check_every_s)
+        self.pid = 0
+
+    @classmethod
+    async def start(cls, launch: Launch, *, clock: Clock, check_every_s: float = 1.0) -> WorkerProcess:
+        """Starts a process. It holds no model until `load`.
+
+        Args:
+            launch: what to execute.
+            clock: measures how long the worker went without progress.
+            check_every_s: how often, in real seconds, `clock` is looked at.
+
+        Raises:
+            WorkerCrashed: the process could not be started.
+        """
+        worker = cls(clock, check_every_s)
+        try:
+            await worker._loop.subprocess_exec(
+                lambda: _Pipes(worker), *launch.command, env=dict(launch.environment), **SPAWN_OPTIONS
+            )
+            worker._group = process_group(worker.pid)
+        except OSError as error:
+            if worker.pid:
+                worker._transport.close()
+            raise WorkerCrashed(None, str(error)) from error
+        return worker
+
+    @property
+    def fault(self) -> WorkerFault | None:
+        """What ended the worker's usefulness, None while it serves. After `close` it is WorkerCrashed."""
+        return self._dialogue.fault
+
+    @property
+    def stderr_tail(self) -> str:
+        """The last 8 KiB that the worker wrote to standard error."""
+        return self._stderr.decode("utf-8", "replace")
+
+    def rss(self) -> int | None:
+        """Resident memory in bytes, None once the process is gone."""
+        try:
+            return int(psutil.Process(self.pid).memory_info().rss)
+        except psutil.NoSuchProcess:
+            return None
+
+    async def load(self, spec: LoadSpec, *, stall_limit_s: float = LOAD_STALL_S) -> Ready:
+        """Loads the model; once in a worker's life.
+
+        Raises:
+            WorkerRefused: the artifact, the engine or the self-test is not in order.
+            WorkerFault: see the module.
+        """
+        self._require_open()
+        answer, _ = await self._dialogue.ask(lambda id: Load(id, spec), b"", Ready, stall_limit_s)
+        return answer
+
+    async def embed(
+        self,
+        lengths: Sequence[int],
+        ids: bytes,
+        encoding: Encoding,
+        *,
+        stall_limit_s: float = SERVE_STALL_S,
+        on_progress: OnProgress | None = None,
+    ) -> EmbeddedRows:
+        """Computes vectors.
+
+        A cancelled caller neither stops the worker nor gets in the way of the next: the request runs to its end,
+        its answer is dropped, and a request made meanwhile waits for that.
+
+        Args:
+            lengths: tokens of each row.
+            ids: all rows one after the other, little-endian int32.
+            encoding: form of the rows that come back.
+            stall_limit_s: seconds without progress after which the worker counts as hung.
+            on_progress: called on the loop whenever work was completed, while the caller waits.
+
+        Raises:
+            WorkerRefused: the engine will not have these ids.
+            WorkerFault: see the module.
+        """
+        if 4 * sum(lengths) != len(ids):
+            raise ValueError(f"{len(ids)} bytes of ids for {sum(lengths)} tokens")
+        self._require_open()
+        answer, payload = await self._dialogue.ask(
+            lambda id: Embed(id, list(lengths), encoding), ids, Embedded, stall_limit_s, on_progress
+        )
+        rows = _cut(payload, answer.sizes)
+        if rows is None or len(rows) != len(lengths):
+            raise self._dialogue.end(WorkerProtocolFault("the rows do not match the request", self.stderr_tail))
+        return EmbeddedRows(rows, tuple(answer.non_finite), answer.compute_ms)
+
+    async def measure(
+        self, dims: int, candidate: bytes, reference: bytes, *, stall_limit_s: float = SERVE_STALL_S
+    ) -> Measured:
+        """Compares two sets of vectors of the same texts, each raw little-endian float32 of shape [rows, dims].
+
+        Raises:
+            WorkerFault: see the module.
+        """
+        rows = len(candidate) // (4 * dims)
+        if rows < 2 or len(candidate) != 4 * dims * rows or len(reference) != len(candidate):
+            raise ValueError(f"{len(candidate)} and {len(reference)} bytes are not two sets of vectors of {dims}")
+        self._require_open()
+        answer, _ = await self._dialogue.ask(
+            lambda id: Measure(id, dims, rows), candidate + reference, Measured, stall_limit_s
+        )
+        return answer
+
+    async def ping(self) -> Pong:
+        """A sign of life, at any time, also while a request is served. It says nothing about progress.
+
+        Raises:
+            WorkerFault: see the module.
+        """
+        self._require_open()
+        return await self._dialogue.ping()
+
+    async def settled(self) -> WorkerFault | None:
+        """Waits until no request is in flight, also one whose caller was cancelled.
+
+        Returns:
+            The fault that ended the worker, None if it still serves: then an abandoned request ran to its end.
+        """
+        await self._dialogue.settled()
+        return self.fault
+
+    async def wait(self) -> int:
+        """Waits until the process is gone, however it came to that; returns its exit status, -N for signal N."""
+        return await asyncio.shield(self._gone)
+
+    async def close(self, grace_s: float = 2.0) -> int:
+        """Ends the process and waits until it is gone: first asks, then SIGTERM, then SIGKILL to its whole group.
+
+        A request in flight gets `grace_s` to end. Calls after the first join it; a caller's cancellation does not
+        stop it.
+
+        Returns:
+            The exit status, -N for signal N.
+
+        Raises:
+            WorkerNotGone: the process survived being killed.
+        """
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._close(grace_s))
+        return await asyncio.shield(self._closing)
+
+    async def _close(self, grace_s: float) -> int:
+        assert self._group is not None
+        if not self._gone.done():
+            self._write(encode(Shutdown(self._dialogue.next_id())))
+            self._stdin().close()
+        for escalate in (None, self._group.terminate, self._group.kill):
+            if self._gone.done():
+                break
+            if escalate is not None:
+                escalate()
+            await asyncio.wait([self._gone], timeout=grace_s)
+        if not self._gone.done():
+            # The kernel may take a while to give back tens of gigabytes.
+            await asyncio.wait([self._gone], timeout=10 * grace_s)
+        if not self._gone.done():
+            raise WorkerNotGone(self.pid)
+        return self._gone.result()
+
+    def _require_open(self) -> None:
+        if self._closing is not None:
+            raise RuntimeError("the worker was told to end")
+
+    def _write(self, data: bytes) -> None:
+        self._stdin().write(data)
+
+    def _stdin(self) -> asyncio.WriteTransport:
+        transport = self._transport.get_pipe_transport(0)
+        assert isinstance(transport, asyncio.WriteTransport)
+        return transport
+
+    def _kill(self) -> None:
+        if self._group is not None and not self._gone.done():
+            self._group.kill()
+
+    # What the pipes tell.
+
+    def on_started(self, transport: asyncio.SubprocessTransport) -> None:
+        """The process runs."""
+        self._transport = transport
+        self.pid = transport.get_pid()
+        answers = transport.get_pipe_transport(1)
+        assert answers is not None
+        widen_pipe(answers.get_extra_info("pipe").fileno())
+
+    def on_stdout(self, data: bytes) -> None:
+        """Takes bytes of the worker's answers, cut anywhere."""
+        self._dialogue.receive(data)
+
+    def on_stderr(self, data: bytes) -> None:
+        """Keeps the end of what the worker, or a library in it, says on standard error."""
+        self._stderr += data
+        del self._stderr[:-STDERR_TAIL]
+
+    def on_pipe_end(self) -> None:
+        """A pipe to or from the worker ended. It should be dying; if not, it is no use alive."""
+        if self._closing is None:
+            self._loop.call_later(_PARTING_S, self._kill)
+
+    def on_exit(self) -> None:
+        """The process is gone, though perhaps not everything that it sent was read."""
+        # Whatever an engine started in it goes too.
+        self._kill()
+
+    def on_gone(self, returncode: int) -> None:
+        """The process is gone and everything that it sent was read."""
+        if self._gone.done():
+            return
+        self._gone.set_result(returncode)
+        if self._group is not None:
+            self._group.release()
+        self._transport.close()
+        self._dialogue.end(WorkerCrashed(returncode, self.stderr_tail))
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """Hands what asyncio reports about the process to its WorkerProcess."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self._worker = worker
+        self._transport: asyncio.SubprocessTransport
+        self._parting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+        self._worker.on_started(transport)
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        assert isinstance(data, bytes)
+        if fd == 1:
+            self._worker.on_stdout(data)
+        else:
+            self._worker.on_stderr(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd != 2:
+            self._worker.on_pipe_end()
+
+    def process_exited(self) -> None:
+        """`connection_lost` follows when the pipes are drained, unless somebody else holds them open."""
+        self._worker.on_exit()
+        self._parting = asyncio.get_running_loop().call_later(_PARTING_S, self._report)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._report()
+
+    def _report(self) -> None:
+        if self._parting is not None:
+            self._parting.cancel()
+        returncode = self._transport.get_returncode()
+        assert returncode is not None
+        self._worker.on_gone(returncode)
+
+
+def _cut(payload: bytes, sizes: Sequence[int]) -> list[bytes] | None:
+    """`payload` in pieces of the given sizes, None if it is not exactly as long as they are together."""
+    if min(sizes, default=0) < 0 or sum(sizes) != len(payload):
+        return None
+    pieces = []
+    start = 0
+    for size in sizes:
+        pieces.append(payload[start : start + size])
+        start += size
+    return pieces

@@ -1,0 +1,118 @@
+"""``model.load``, ``model.status``, ``model.unload`` and ``models.list``: what is registered, and in which state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from synapse_engines.devices import DeviceEvidence
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.reserved import CATALOG_IDS, DERIVED_BACKENDS
+from synapse_service.certify.ledger import CertificationLedger
+from synapse_service.config import Settings
+from synapse_service.jobs.book import JobBook
+from synapse_service.lanes import manifest as manifests
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.onboarding import Onboarding
+from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.rows import model_row
+from synapse_service.router import Call, Router
+from synapse_wire import params as p
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError, invalid_state
+
+_BACKENDS = {"owned-cpu": "cpu", "owned-metal": "metal", "owned-cuda": "cuda", "ane": "ane", "owned-vulkan": "vulkan"}
+
+
+class ModelOperations:
+    """The operations about registered models."""
+
+    def __init__(
+        self,
+        *,
+        lanes: LaneRegistry,
+        onboarding: Onboarding,
+        jobs: JobBook,
+        leases: LeaseBook,
+        ledger: CertificationLedger,
+        settings: Callable[[], Settings],
+        evidence: Callable[[str], DeviceEvidence],
+        module_generation: int,
+        table_epoch: Callable[[], int],
+    ) -> None:
+        self._lanes = lanes
+        self._onboarding = onboarding
+        self._jobs = jobs
+        self._leases = leases
+        self._ledger = ledger
+        self._settings = settings
+        self._evidence = evidence
+        self._generation = module_generation
+        self._table_epoch = table_epoch
+
+    def register(self, router: Router) -> None:
+        """Serve the operations."""
+        router.add("model.load", self.load)
+        router.add("model.status", self.status)
+        router.add("model.unload", self.unload)
+        router.add_inline("models.list", self.list)
+
+    async def load(self, call: Call, params: p.ModelLoad) -> r.ModelLoadAccepted:
+        """Start bringing a model in."""
+        manifest = manifests.check(params, cpu_lanes=self._settings().cpu_lanes)
+        backend = _BACKENDS[manifest.engine]
+        evidence = await asyncio.to_thread(self._evidence, backend)
+        if not evidence.runnable:
+            raise manifests.backend_unavailable(backend, evidence.reason or "worker_missing")
+        client = call.connection.client
+        job = await self._onboarding.start(manifest, client.name if client is not None else "")
+        return r.ModelLoadAccepted(job_id=job.job_id, model_id=manifest.model_id, state=job.state)
+
+    async def status(self, call: Call, params: p.ModelStatus) -> r.JobStatus | r.ModelRow:
+        """A job, or a model."""
+        if params.job_id is not None:
+            return await self._jobs.status(params.job_id)
+        return self._row(self._lanes.get(params.model_id or ""))
+
+    async def unload(self, call: Call, params: p.ModelUnload) -> r.ModelUnloaded:
+        """End a model's worker; the model stays registered and is loaded again when it is asked for."""
+        if params.model_id in CATALOG_IDS:
+            lanes = [f"{params.model_id}-{backend}" for backend in DERIVED_BACKENDS]
+            declared = [lane_id for lane_id in lanes if self._lanes.find(lane_id) is not None]
+            raise invalid_state(
+                "unload one of the catalog entry's lanes", catalog_id=params.model_id, lane_ids=declared
+            )
+        lane = self._lanes.get(params.model_id)
+        if lane.state == "loading":
+            raise SynapseError("model_loading", f"{lane.lane_id} is loading; unload it when it is ready")
+        holders = self._leases.holders(lane.lane_id)
+        if holders:
+            raise SynapseError(
+                "model_in_use",
+                f"{lane.lane_id} is at work for {len(holders)} holders; wait for them and try again",
+                details={"catalog_id": None, "holders": holders},
+            )
+        await lane.unload()
+        manifest = lane.registration.manifest
+        return r.ModelUnloaded(
+            module_generation=self._generation,
+            model_id=lane.lane_id,
+            fingerprint=lane.fingerprint,
+            state="unloaded",
+            engine=manifest.engine,
+            task=manifest.task,
+        )
+
+    def list(self, call: Call, params: p.NoParams) -> r.ModelsList:
+        """Every lane that exists for clients."""
+        return r.ModelsList(
+            module_generation=self._generation,
+            table_epoch=self._table_epoch(),
+            models=[self._row(lane) for lane in self._lanes.visible()],
+            aliases=[],
+        )
+
+    def _row(self, lane: Lane) -> r.ModelRow:
+        settings = self._settings()
+        batch = r.RecommendedBatch(rows=settings.inline_max_items, token_budget=settings.inline_max_tokens)
+        return model_row(lane, self._ledger, batch)

@@ -1,0 +1,117 @@
+"""``probe.start``, ``probe.status`` and ``probe.report``: prove a lane on this machine, on request and only then."""
+
+from __future__ import annotations
+
+import msgspec
+
+from synapse_service.catalog.reserved import RESERVED_IDS
+from synapse_service.certify.ledger import CertificationLedger
+from synapse_service.certify.machine import MachineProfile
+from synapse_service.certify.probe import Probes
+from synapse_service.jobs.book import JobBook
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.router import Call, Router
+from synapse_wire import params as p
+from synapse_wire import results as r
+from synapse_wire.errors import invalid_state
+
+
+class ProbeOperations:
+    """The operations about certification."""
+
+    def __init__(
+        self,
+        *,
+        lanes: LaneRegistry,
+        jobs: JobBook,
+        probes: Probes,
+        ledger: CertificationLedger,
+        machine: MachineProfile,
+        module_generation: int,
+    ) -> None:
+        self._lanes = lanes
+        self._jobs = jobs
+        self._probes = probes
+        self._ledger = ledger
+        self._machine = machine
+        self._generation = module_generation
+
+    def register(self, router: Router) -> None:
+        """Serve the operations."""
+        router.add("probe.start", self.start)
+        router.add("probe.status", self.status)
+        router.add_inline("probe.report", self.report)
+
+    async def start(self, call: Call, params: p.ModelRef) -> r.JobAccepted:
+        """Start a probe, or join the one that runs."""
+        if params.model_id in RESERVED_IDS:
+            raise invalid_state(
+                f"{params.model_id} belongs to the catalog, whose lanes check themselves when they load",
+                model_id=params.model_id,
+            )
+        lane = self._lanes.get(params.model_id)
+        running = self._jobs.live("probe", lane.lane_id)
+        client = call.connection.client
+        job = (
+            running[0]
+            if running
+            else await self._jobs.start(
+                "probe",
+                lane.lane_id,
+                lambda job: self._probes.run(lane, job),
+                client=client.name if client is not None else "",
+            )
+        )
+        return r.JobAccepted(job_id=job.job_id, state=job.state)
+
+    async def status(self, call: Call, params: p.JobRef) -> r.JobStatus:
+        """How far a probe is."""
+        status = await self._jobs.status(params.job_id)
+        if status.kind != "probe":
+            raise invalid_state(f"job {params.job_id!r} is a {status.kind}, not a probe", job_id=params.job_id)
+        return status
+
+    def report(self, call: Call, params: p.ProbeReport) -> r.ProbeReport:
+        """What has been proven and measured on this machine."""
+        lanes = self._lanes.visible() if params.model_id is None else [self._lanes.get(params.model_id)]
+        return r.ProbeReport(
+            module_generation=self._generation,
+            machine={"machine_id": self._machine.id, **msgspec.to_builtins(self._machine)},
+            lanes=[self._lane(lane) for lane in lanes],
+        )
+
+    def _lane(self, lane: Lane) -> r.ProbeLane:
+        outcome = self._ledger.outcome(lane.fingerprint)
+        blocking: str | msgspec.UnsetType = msgspec.UNSET
+        if lane.quarantine.active:
+            blocking = "quarantined"
+        elif outcome is None:
+            blocking = "probe_required"
+        elif self._ledger.stale(outcome):
+            blocking = "stale"
+        elif outcome.blocking_reason is not None:
+            blocking = outcome.blocking_reason
+        manifest = lane.registration.manifest
+        return r.ProbeLane(
+            model_id=lane.lane_id,
+            task=manifest.task,
+            engine=manifest.engine,
+            fingerprint=lane.fingerprint,
+            certification_required=True,
+            certification_status="certified" if self._ledger.certified(lane.fingerprint) else "uncertified",
+            serving_admission=None,
+            serving_admission_reason=None,
+            blocking_reason=blocking,
+            certification=msgspec.UNSET
+            if outcome is None
+            else {
+                "status": outcome.status,
+                "os_build": outcome.os_build,
+                "module_generation": outcome.module_generation,
+                "measured_ms": outcome.measured_ms,
+                "stale": self._ledger.stale(outcome),
+                "evidence": outcome.evidence,
+            },
+            performance=msgspec.UNSET if outcome is None or outcome.performance is None else outcome.performance,
+        )

@@ -1,0 +1,177 @@
+"""The store: closures that use the models, run one after another on a thread that owns a connection.
+
+One thread writes and one reads. A write runs under ``BEGIN IMMEDIATE``: a transaction that reads first and asks for
+the write lock later fails at once when another process wrote in between, whatever the busy timeout. A result is given
+to the caller after the commit, so what was acknowledged is on the disk. Reads see one consistent state, can't write,
+and should be short: a long one keeps the write-ahead log growing.
+
+``boot`` opens the store and closes it last; a forked child gets a closed one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+import peewee
+
+from synapse_service.clock import Clock
+from synapse_service.store.errors import StoreError, store_error
+from synapse_service.store.migrations import MIGRATIONS
+from synapse_service.store.models import DATABASE, TERMINAL_JOB_STATES, Job, State
+from synapse_service.store.opening import Opening, open_file
+from synapse_wire.errors import SynapseError
+
+T = TypeVar("T")
+
+CLOSE_TIMEOUT_S: Final = 4.0
+"""How long closing waits for queued writes; then what hasn't begun is refused, and a running statement is stopped."""
+
+_GENERATION: Final = "module_generation"
+
+
+class _ConnectionThread:
+    """One thread with one connection, running closures in order, each in a transaction of its own."""
+
+    def __init__(self, name: str, path: Path, *, writable: bool) -> None:
+        self._path = path
+        self._writable = writable
+        self._begin = "IMMEDIATE" if writable else "DEFERRED"
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._lock = threading.Lock()
+        self._closing: Future[None] | None = None
+        self._out_of_patience = False
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+
+    def submit(self, fn: Callable[[], T]) -> Future[T]:
+        with self._lock:
+            if self._closing is not None or self._process != os.getpid():
+                raise StoreError("closed", self._path)
+            return self._executor.submit(self._run, fn)
+
+    def close(self, timeout_s: float) -> None:
+        with self._lock:
+            if self._closing is None:
+                self._closing = self._executor.submit(self._disconnect)
+                self._executor.shutdown(wait=False)
+        try:
+            self._closing.result(timeout_s)
+        except FutureTimeout:
+            self._out_of_patience = True
+            if self._connection is not None:
+                self._connection.interrupt()
+
+    def _run(self, fn: Callable[[], T]) -> T:
+        if self._out_of_patience:
+            raise StoreError("closed", self._path)
+        try:
+            self._connection = DATABASE.open_here(self._path, writable=self._writable)
+            with DATABASE.atomic(self._begin):
+                return fn()
+        except (peewee.PeeweeException, sqlite3.Error) as error:
+            failure = store_error(error, self._path)
+            if failure is None:
+                raise
+            raise failure from error
+        finally:
+            if self._connection is not None and self._connection.in_transaction:
+                # Even the rollback failed. Closing undoes the transaction, and the next closure connects anew.
+                self._disconnect()
+
+    def _disconnect(self) -> None:
+        self._connection = None
+        DATABASE.close()
+
+
+class Store:
+    """The database of a running service.
+
+    ``opening`` says in which state the file was found. ``write``, ``read`` and their ``_sync`` forms raise what the
+    closure raises, and :class:`~synapse_service.store.errors.StoreError` when the file is the trouble; in both cases
+    nothing of the closure's changes is kept. A caller that is cancelled while it waits can't know whether its write
+    took place.
+    """
+
+    def __init__(self, path: Path, clock: Clock, opening: Opening) -> None:
+        self.path = path
+        self.opening = opening
+        self._clock = clock
+        self._writer = _ConnectionThread("store-writer", path, writable=True)
+        self._reader = _ConnectionThread("store-reader", path, writable=False)
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock) -> Store:
+        """Check, repair and migrate the file, whose folder must exist, and start the threads; raises StoreError."""
+        return cls(path, clock, open_file(path, clock, MIGRATIONS))
+
+    async def write(self, fn: Callable[[], T]) -> T:
+        """Run ``fn`` in a transaction that may write; returns its result once that is on the disk."""
+        return await asyncio.wrap_future(self._writer.submit(fn))
+
+    async def read(self, fn: Callable[[], T]) -> T:
+        """Run ``fn`` in a transaction that sees one state and can't write."""
+        return await asyncio.wrap_future(self._reader.submit(fn))
+
+    def write_sync(self, fn: Callable[[], T]) -> T:
+        """``write`` for code that runs before or outside the event loop."""
+        return self._writer.submit(fn).result()
+
+    def read_sync(self, fn: Callable[[], T]) -> T:
+        """``read`` for code that runs before or outside the event loop."""
+        return self._reader.submit(fn).result()
+
+    async def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Finish what is queued and close the file. What can't begin within ``timeout_s`` is refused as closed."""
+        await asyncio.get_running_loop().run_in_executor(None, self.close_sync, timeout_s)
+
+    def close_sync(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """``close`` for code that runs outside the event loop. Closing twice is allowed."""
+        self._writer.close(timeout_s)
+        # The last connection to close merges the write-ahead log into the file and removes it. Reads aren't waited
+        # for: nobody is told of anything by them.
+        self._reader.close(min(timeout_s, 0.5))
+
+    def bump_generation(self) -> int:
+        """Count this start of the service, and return the number: the module generation of everything it answers.
+
+        It never repeats: after a start that may have lost commits, and with them numbers, it jumps to the wall
+        clock's seconds, which are far above any number that was counted.
+        """
+
+        def step() -> int:
+            row = State.get_or_none(State.key == _GENERATION)
+            generation = int(row.value) + 1 if row is not None else 1
+            if self.opening.may_lack_commits:
+                generation = max(generation, self._clock.wall_ms() // 1000)
+            State.replace(key=_GENERATION, value=str(generation)).execute()
+            return generation
+
+        return self.write_sync(step)
+
+    def fail_orphaned_jobs(self, generation: int, *, keep_ms: int) -> list[str]:
+        """End the jobs of earlier generations, whose work died with their process, as ``module_restarted``.
+
+        Their results stay for ``keep_ms`` from now. Returns their ids, oldest first.
+        """
+        message = "the service was restarted while the job ran; submit it again"
+        error = msgspec.json.encode(SynapseError("module_restarted", message).to_wire()).decode()
+        now = self._clock.wall_ms()
+
+        def step() -> list[str]:
+            orphaned = (Job.module_generation < generation) & Job.state.not_in(TERMINAL_JOB_STATES)
+            rows = Job.select(Job.job_id).where(orphaned).order_by(Job.created_ms, Job.job_id)
+            job_ids = [row.job_id for row in rows]
+            ended = {Job.state: "failed", Job.error: error, Job.terminal_ms: now, Job.expires_ms: now + keep_ms}
+            Job.update(ended).where(orphaned).execute()
+            return job_ids
+
+        return self.write_sync(step)

@@ -1,0 +1,109 @@
+"""The schema, as the numbered steps that lead to it. ``PRAGMA user_version`` says how many a file has taken.
+
+A step that has been released is never changed; a new one is added below it. Each runs in one transaction together
+with its number, so a crash leaves a file at a whole step. ``opening`` copies the file before the first step.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Final
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def _first_tables(connection: sqlite3.Connection) -> None:
+    for statement in (
+        "CREATE TABLE state (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)",
+        """CREATE TABLE model (
+            model_id TEXT NOT NULL PRIMARY KEY,
+            task TEXT NOT NULL,
+            engine TEXT NOT NULL,
+            manifest TEXT NOT NULL,
+            model_digest TEXT NOT NULL,
+            tokenizer_digest TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            profile TEXT NOT NULL,
+            dims INTEGER,
+            load_ms REAL,
+            quarantined_reason TEXT,
+            created_ms INTEGER NOT NULL)""",
+        "CREATE INDEX model_fingerprint ON model (fingerprint)",
+        """CREATE TABLE model_file (
+            model_id TEXT NOT NULL REFERENCES model (model_id) ON DELETE CASCADE,
+            role TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            sha256 TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            PRIMARY KEY (model_id, role, position))""",
+        "CREATE INDEX model_file_sha256 ON model_file (sha256)",
+        """CREATE TABLE job (
+            job_id TEXT NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            state TEXT NOT NULL,
+            model_id TEXT,
+            request_key TEXT,
+            client_name TEXT,
+            module_generation INTEGER NOT NULL,
+            items_total INTEGER NOT NULL,
+            items_done INTEGER NOT NULL,
+            pages_available INTEGER NOT NULL,
+            error TEXT,
+            created_ms INTEGER NOT NULL,
+            started_ms INTEGER,
+            terminal_ms INTEGER,
+            expires_ms INTEGER)""",
+        "CREATE INDEX job_state ON job (state)",
+        "CREATE INDEX job_request_key ON job (request_key)",
+        """CREATE TABLE certification (
+            machine_id TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            model_id TEXT NOT NULL,
+            status TEXT NOT NULL,
+            blocking_reason TEXT,
+            evidence TEXT NOT NULL,
+            os_build TEXT NOT NULL,
+            module_generation INTEGER NOT NULL,
+            certified_ms INTEGER NOT NULL,
+            PRIMARY KEY (machine_id, fingerprint))""",
+        """CREATE TABLE performance (
+            machine_id TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            model_id TEXT NOT NULL,
+            figures TEXT NOT NULL,
+            os_build TEXT NOT NULL,
+            module_generation INTEGER NOT NULL,
+            measured_ms INTEGER NOT NULL,
+            PRIMARY KEY (machine_id, fingerprint))""",
+        """CREATE TABLE self_test_reference (
+            fingerprint TEXT NOT NULL,
+            artifact_digest TEXT NOT NULL,
+            "values" BLOB NOT NULL,
+            created_ms INTEGER NOT NULL,
+            PRIMARY KEY (fingerprint, artifact_digest))""",
+        """CREATE TABLE pin (
+            owner TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            PRIMARY KEY (owner, sha256))""",
+    ):
+        connection.execute(statement)
+
+
+MIGRATIONS: Final[Sequence[Migration]] = (_first_tables,)
+
+
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
+    """Take the steps that the file lacks. Raises what SQLite raises; the steps before stay taken."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    for number, migration in enumerate(migrations[version:], version + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migration(connection)
+            connection.execute(f"PRAGMA user_version = {number:d}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

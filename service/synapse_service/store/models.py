@@ -1,0 +1,199 @@
+"""The tables, as Peewee models. The schema itself is in ``migrations``; a test holds the two together.
+
+Models work only inside closures that a :class:`~synapse_service.store.database.Store` runs: elsewhere no connection
+is open, and Peewee says so. Columns that end in ``_ms`` are wall-clock milliseconds; ``*_json`` hold JSON text.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+import peewee
+
+BUSY_TIMEOUT_S: Final = 5.0
+"""How long a transaction waits for another process to end its own."""
+
+PRAGMAS: Final = (
+    ("journal_mode", "wal"),
+    # In WAL mode anything less than FULL can lose the last commits with the power, and a client was told of them.
+    ("synchronous", "full"),
+    # On macOS only this makes fsync reach the disk; elsewhere it means nothing.
+    ("fullfsync", 1),
+    ("checkpoint_fullfsync", 1),
+    ("foreign_keys", 1),
+)
+
+
+class ThreadDatabase(peewee.SqliteDatabase):  # type: ignore[misc]
+    """One database object for all models, though each thread opens a file of its own choice.
+
+    Peewee binds a model to a database object for the whole process but keeps connections apart by thread. So two
+    stores can live side by side (as in tests), and a model used outside a store's threads finds no connection.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("store", pragmas=PRAGMAS, autoconnect=False)
+        self._here = threading.local()
+
+    def open_here(self, path: Path, *, writable: bool) -> sqlite3.Connection:
+        """Connect this thread to ``path``, if it isn't, and return the connection."""
+        self._here.path = path
+        opened = self.connect(reuse_if_open=True)
+        connection: sqlite3.Connection = self.connection()
+        if opened and not writable:
+            connection.execute("PRAGMA query_only = 1")
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._here.path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        try:
+            self._add_conn_hooks(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+DATABASE: Final = ThreadDatabase()
+
+
+class Table(peewee.Model):  # type: ignore[misc]
+    """Base of every table."""
+
+    class Meta:
+        database = DATABASE
+
+
+class State(Table):
+    """Single facts, such as the module generation."""
+
+    key = peewee.TextField(primary_key=True)
+    value = peewee.TextField()
+
+    class Meta:
+        table_name = "state"
+
+
+class Model(Table):
+    """A registered lane and its manifest; ``profile`` is the numeric profile behind the fingerprint. Both are JSON."""
+
+    model_id = peewee.TextField(primary_key=True)
+    task = peewee.TextField()
+    engine = peewee.TextField()
+    manifest = peewee.TextField()
+    model_digest = peewee.TextField()
+    tokenizer_digest = peewee.TextField()
+    fingerprint = peewee.TextField(index=True)
+    profile = peewee.TextField()
+    dims = peewee.IntegerField(null=True)
+    load_ms = peewee.FloatField(null=True)
+    quarantined_reason = peewee.TextField(null=True)
+    created_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "model"
+
+
+class ModelFile(Table):
+    """One file of a model. ``sha256`` names its blob; files of one role are ordered by ``position``."""
+
+    model = peewee.ForeignKeyField(Model, column_name="model_id", backref="files", on_delete="CASCADE", index=False)
+    role = peewee.TextField()
+    position = peewee.IntegerField()
+    sha256 = peewee.TextField(index=True)
+    size = peewee.IntegerField()
+    name = peewee.TextField()
+
+    class Meta:
+        table_name = "model_file"
+        primary_key = peewee.CompositeKey("model", "role", "position")
+
+
+class Job(Table):
+    """Work that outlives its request. ``error`` is the wire error as JSON; ``state`` is one of ``JOB_STATES``."""
+
+    job_id = peewee.TextField(primary_key=True)
+    kind = peewee.TextField()
+    state = peewee.TextField(index=True)
+    model_id = peewee.TextField(null=True)
+    request_key = peewee.TextField(null=True, index=True)
+    client_name = peewee.TextField(null=True)
+    module_generation = peewee.IntegerField()
+    items_total = peewee.IntegerField(default=0)
+    items_done = peewee.IntegerField(default=0)
+    pages_available = peewee.IntegerField(default=0)
+    error = peewee.TextField(null=True)
+    created_ms = peewee.IntegerField()
+    started_ms = peewee.IntegerField(null=True)
+    terminal_ms = peewee.IntegerField(null=True)
+    expires_ms = peewee.IntegerField(null=True)
+
+    class Meta:
+        table_name = "job"
+
+
+class Certification(Table):
+    """The outcome of the latest probe of a lane on a machine. ``evidence`` is JSON."""
+
+    machine_id = peewee.TextField()
+    fingerprint = peewee.TextField()
+    model_id = peewee.TextField()
+    status = peewee.TextField()
+    blocking_reason = peewee.TextField(null=True)
+    evidence = peewee.TextField()
+    os_build = peewee.TextField()
+    module_generation = peewee.IntegerField()
+    certified_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "certification"
+        primary_key = peewee.CompositeKey("machine_id", "fingerprint")
+
+
+class Performance(Table):
+    """The latest measured speed of a lane on a machine. ``figures`` is JSON."""
+
+    machine_id = peewee.TextField()
+    fingerprint = peewee.TextField()
+    model_id = peewee.TextField()
+    figures = peewee.TextField()
+    os_build = peewee.TextField()
+    module_generation = peewee.IntegerField()
+    measured_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "performance"
+        primary_key = peewee.CompositeKey("machine_id", "fingerprint")
+
+
+class SelfTestReference(Table):
+    """What the reference implementation computed once for a lane; compared at each load."""
+
+    fingerprint = peewee.TextField()
+    artifact_digest = peewee.TextField()
+    values = peewee.BlobField()
+    created_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "self_test_reference"
+        primary_key = peewee.CompositeKey("fingerprint", "artifact_digest")
+
+
+class Pin(Table):
+    """A blob that garbage collection must leave alone, and who asked for that."""
+
+    owner = peewee.TextField()
+    sha256 = peewee.TextField()
+
+    class Meta:
+        table_name = "pin"
+        primary_key = peewee.CompositeKey("owner", "sha256")
+
+
+TABLES: Final[tuple[Any, ...]] = (State, Model, ModelFile, Job, Certification, Performance, SelfTestReference, Pin)
+
+TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"})
+JOB_STATES: Final = frozenset({"queued", "running", "paused_needs_reauth"}) | TERMINAL_JOB_STATES

@@ -1,0 +1,180 @@
+"""Bringing the database file into a usable state when the service starts.
+
+:func:`open_file` runs once, before anything else looks at the file, and ends in one of these:
+
+=============  =================================================================================================
+``created``    there was no file
+``opened``     it is whole and has the present schema
+``migrated``   it had an older schema; ``kept`` is the copy made before the first step
+``recovered``  its write-ahead log had been removed; whole, but the last commits may be missing
+``rebuilt``    it was damaged and is now empty; ``kept`` is the damaged file, moved aside
+=============  =================================================================================================
+
+or raises a :class:`~synapse_service.store.errors.StoreError`, above all ``newer_schema``, and has not changed the
+file. Blobs are not in the database: after a rebuild, registering a model finds them again by their digests.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from synapse_service.clock import Clock
+from synapse_service.logs import get_logger
+from synapse_service.store.errors import StoreError, store_error
+from synapse_service.store.migrations import Migration, migrate
+from synapse_service.store.models import BUSY_TIMEOUT_S, PRAGMAS, TABLES
+
+_log = get_logger(__name__)
+
+_MAGIC: Final = b"SQLite format 3\x00"
+_VERSION_OFFSET: Final = 60
+_SIDE_FILES: Final = ("-wal", "-shm")
+
+OpeningState = Literal["created", "opened", "migrated", "recovered", "rebuilt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How the file was found and what was done: ``problem`` in words, ``kept`` a file left for the user."""
+
+    state: OpeningState
+    path: Path
+    problem: str | None = None
+    kept: Path | None = None
+
+    @property
+    def may_lack_commits(self) -> bool:
+        """True when the file may be older than what clients have seen."""
+        return self.state in ("recovered", "rebuilt")
+
+
+class _Damaged(Exception):
+    """The file can't be trusted; the text says what is wrong with it."""
+
+
+def open_file(path: Path, clock: Clock, migrations: Sequence[Migration]) -> Opening:
+    """Check, repair and migrate the file at ``path``, whose folder must exist; raises StoreError."""
+    try:
+        try:
+            return _open(path, migrations)
+        except _Damaged as damage:
+            kept = _move_aside(path, clock)
+            # Loud, because settings of the user are gone: registrations, certifications and pins.
+            _log.error("store_rebuilt", path=str(path), kept=str(kept), problem=str(damage))
+            _open(path, migrations)
+            return Opening("rebuilt", path, str(damage), kept)
+    except (sqlite3.Error, OSError) as error:
+        failure = store_error(error, path)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def _open(path: Path, migrations: Sequence[Migration]) -> Opening:
+    found = path.exists()
+    log_removed = False
+    if found:
+        _read_header(path, len(migrations))
+        # SQLite removes both side files when it closes; a crash leaves both.
+        log_removed = _beside(path, "-shm").exists() and not _beside(path, "-wal").exists()
+    else:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    try:
+        if not found:
+            # Works only before the first page is written, and switching to WAL writes it.
+            connection.execute("PRAGMA auto_vacuum = incremental")
+        version = _prepare(connection, path, len(migrations))
+        kept = None
+        if version < len(migrations):
+            kept = _copy(connection, path, version) if version else None
+            migrate(connection, migrations)
+            # So that the schema is in the file itself and doesn't depend on the log beside it.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            # Whether it can be written is not known until someone tries.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+    if log_removed:
+        problem = "the write-ahead log beside the database was removed; the latest changes may be missing"
+        _log.warning("store_recovered", path=str(path), problem=problem)
+        return Opening("recovered", path, problem, kept)
+    if kept is not None:
+        _log.info("store_migrated", path=str(path), kept=str(kept), version=len(migrations))
+        return Opening("migrated", path, None, kept)
+    return Opening("opened" if found else "created", path)
+
+
+def _read_header(path: Path, newest: int) -> None:
+    """Look at the file before SQLite does, which would already change it."""
+    with path.open("rb") as stream:
+        header = stream.read(100)
+    if len(header) < 100 or not header.startswith(_MAGIC):
+        raise _Damaged("the file is empty" if not header else "the file is no SQLite database")
+    if int.from_bytes(header[_VERSION_OFFSET : _VERSION_OFFSET + 4], "big") > newest:
+        raise StoreError("newer_schema", path)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, newest: int) -> int:
+    """Set the connection up, and return the version of a file that has been checked."""
+    try:
+        for name, value in PRAGMAS:
+            connection.execute(f"PRAGMA {name} = {value}")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        # The header read above may be older than one that waits in the write-ahead log.
+        if version > newest:
+            raise StoreError("newer_schema", path)
+        present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in TABLES:
+            name = table._meta.table_name
+            if name in present:
+                # Table by table, so that the time to start doesn't grow with what bulky tables hold.
+                (finding,) = connection.execute(f"PRAGMA quick_check({name})").fetchone()
+                if finding != "ok":
+                    raise _Damaged(finding.replace("\n", " "))
+    except sqlite3.DatabaseError as error:
+        failure = store_error(error, path)
+        if failure is not None and failure.reason == "corrupt":
+            raise _Damaged(str(error)) from error
+        raise
+    return int(version)
+
+
+def _copy(connection: sqlite3.Connection, path: Path, version: int) -> Path:
+    """Copy the database as it is, log included, beside itself. Raises what SQLite and the system raise."""
+    kept = _beside(path, f".v{version}.bak")
+    partial = _beside(path, f".v{version}.bak.tmp")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    copy = sqlite3.connect(partial)
+    try:
+        connection.backup(copy)
+        copy.execute("PRAGMA journal_mode = delete")  # One file, without a log beside it.
+    except BaseException:
+        copy.close()
+        partial.unlink()
+        raise
+    copy.close()
+    partial.replace(kept)
+    return kept
+
+
+def _move_aside(path: Path, clock: Clock) -> Path:
+    kept = _beside(path, f".corrupt-{clock.wall_ms()}")
+    path.rename(kept)
+    for suffix in _SIDE_FILES:
+        side = _beside(path, suffix)
+        if side.exists():
+            side.rename(_beside(kept, suffix))
+    return kept
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)

@@ -1,0 +1,23 @@
+"""Fixtures of the whole tree. The one that every test gets: a warning in the log that nobody expected is a failure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+import synapse_service.logs  # noqa: F401  Importing it brings what structlog logs to the standard library's logging.
+from fixtures.expected_warnings import Collector, ExpectedWarnings
+
+
+@pytest.fixture(autouse=True)
+def expected_warnings() -> Iterator[ExpectedWarnings]:
+    """Fails a test that logs a warning, or anything worse, unless it named it: ``expected_warnings("lane_stuck")``."""
+    expected = ExpectedWarnings()
+    collector = Collector(expected.records)
+    logging.getLogger().addHandler(collector)
+    yield expected
+    logging.getLogger().removeHandler(collector)
+    if problem := expected.problem():
+        pytest.fail(problem, pytrace=False)

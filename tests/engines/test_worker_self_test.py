@@ -1,0 +1,89 @@
+"""The self-test lets a model pass that agrees with the reference, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from synapse_engines.errors import SelfTestError
+from synapse_engines.worker import self_test
+
+VOCAB = 1000
+
+
+class FakeModel:
+    """Answers with numbers made of the row; `spoil` changes the answers to rows of some lengths."""
+
+    dims = 3
+
+    def __init__(self, spoil: dict[int, float] | None = None) -> None:
+        self.facts: dict[str, str] = {}
+        self.lengths: list[int] = []
+        self._spoil = spoil or {}
+
+    def embed(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        vectors = []
+        for row in rows:
+            self.lengths.append(row.size)
+            vector = np.array([row.sum() % 7 + 1, row[0] % 5, row.size % 3], np.float32)
+            vector /= np.linalg.norm(vector)
+            vector[0] += self._spoil.get(row.size, 0.0)
+            vectors.append(vector)
+        return np.stack(vectors)
+
+    def close(self) -> None:
+        pass
+
+
+def run(model: FakeModel, max_tokens: int = 512) -> None:
+    expected = self_test.compute_expected(FakeModel(), VOCAB, max_tokens, lambda length: None)
+    self_test.check(model, expected, VOCAB, max_tokens, lambda length: None)
+
+
+def test_the_first_row_is_long_then_it_goes_down_to_one_token_and_back() -> None:
+    model = FakeModel()
+    run(model)
+    assert model.lengths == [128, 1, 128, 17, 1]
+
+
+def test_rows_are_cut_to_what_the_lane_serves() -> None:
+    model = FakeModel()
+    run(model, max_tokens=9)
+    assert model.lengths == [9, 1, 9, 9, 1]
+
+
+def test_the_rows_are_the_same_everywhere() -> None:
+    assert self_test.row_ids(VOCAB, 5).tolist() == [317, 96, 331, 110, 889]
+    for length in (1, 17, 128):
+        ids = self_test.row_ids(30522, length)
+        assert ids.dtype == np.int32
+        assert ids.min() >= 0
+        assert ids.max() < 30522
+        assert len(set(ids.tolist())) == length
+
+
+@pytest.mark.parametrize("length", [1, 17, 128])
+@pytest.mark.parametrize("error", [2e-4, float("nan"), float("inf")])
+def test_a_row_that_is_off_is_named(length: int, error: float) -> None:
+    with pytest.raises(SelfTestError) as failed:
+        run(FakeModel({length: error}))
+    assert failed.value.length == length
+
+
+def test_rounding_passes() -> None:
+    run(FakeModel({1: 5e-5, 17: -5e-5, 128: 5e-5}))
+
+
+def test_kept_values_read_back_as_they_were() -> None:
+    expected = self_test.compute_expected(FakeModel(), VOCAB, 512, lambda length: None)
+    assert len(expected) == 3
+    kept = self_test.unpack(self_test.pack(expected), 3, 512)
+    assert kept is not None
+    assert all(np.array_equal(one, other) for one, other in zip(kept, expected, strict=True))
+
+
+@pytest.mark.parametrize("text", ["AAAA", "not base64!", ""])
+def test_kept_values_of_another_size_are_no_values(text: str) -> None:
+    assert self_test.unpack(text, 3, 512) is None
