@@ -52,7 +52,8 @@ from synapse_service.operations.probe import ProbeOperations
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
 from synapse_service.router import Router
 from synapse_service.server import Limits, SocketServer
-from synapse_service.store.database import Store, StoreError
+from synapse_service.store.database import Store
+from synapse_service.store.errors import StoreError
 from synapse_wire.results import Holder
 
 INTERACTIVE_TOKENS: Final = 3072
@@ -117,7 +118,11 @@ async def serve(
 ) -> None:
     """Put the parts together, serve, and take them apart again."""
     loop = asyncio.get_running_loop()
-    parts = _assemble(environ, paths, settings_store, database, log, lock)
+    generation = database.bump_generation()
+    orphans = database.fail_orphaned_jobs(generation, keep_ms=settings_store.current.result_ttl_ms)
+    if orphans:
+        _log.info("jobs_ended_by_restart", jobs=len(orphans))
+    parts = _assemble(environ, paths, settings_store, database, generation, log, lock)
     stop = asyncio.Event()
     drain_s = DEFAULT_DRAIN_S
 
@@ -133,7 +138,7 @@ async def serve(
             loop.add_signal_handler(number, request_stop, DEFAULT_DRAIN_S)
     try:
         await parts.server.start()
-        _log.info("ready", address=paths.endpoint.address, module_generation=database.generation)
+        _log.info("ready", address=paths.endpoint.address, module_generation=generation)
         housekeeping = asyncio.create_task(parts.idle.run(), name="idle lanes")
         await stop.wait()
         _log.info("stopping", drain_s=drain_s)
@@ -164,12 +169,12 @@ def _assemble(
     paths: Paths,
     settings_store: SettingsStore,
     database: Store,
+    generation: int,
     log: Logs,
     lock: InstanceLock,
 ) -> _Parts:
     loop = asyncio.get_running_loop()
     clock = SystemClock()
-    generation = database.generation
 
     def current() -> Settings:
         return settings_store.current

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from synapse_service.failures import where
 from synapse_service.instance import InstanceLock
 from synapse_service.logs import Logs, get_logger
 from synapse_service.paths import Paths
+from synapse_service.store.opening import Opening
 from synapse_wire.endpoint import MAX_SOCKET_PATH_BYTES, Endpoint
 from synapse_wire.results import Diagnostic
 
@@ -226,26 +227,26 @@ def engines_check(devices: Callable[[], Sequence[DeviceEvidence]], cpu_lanes: Ca
     return engines
 
 
-def database_check(database: Path, facts: Callable[[], Mapping[str, Any]]) -> Check:
-    """The database file and what the store knows of it; a member ``problem`` of its facts is a warning."""
+def database_check(opening: Opening) -> Check:
+    """The database file, and how it was found when the service started."""
 
     def check_database() -> Diagnostic:
-        known: dict[str, Any] = dict(facts())
-        problem = known.pop("problem", None)
-        known["path"] = str(database)
+        facts: dict[str, Any] = {"path": str(opening.path), "state": opening.state}
+        if opening.kept is not None:
+            facts["kept"] = str(opening.kept)
         try:
-            known["bytes"] = database.stat().st_size
+            facts["bytes"] = opening.path.stat().st_size
         except OSError as error:
             return Diagnostic(
                 check="database",
                 status="error",
-                summary=f"{database} can't be read ({error.strerror})",
+                summary=f"{opening.path} can't be read ({error.strerror})",
                 remedy="Restart the service; something removed its database",
-                facts=known,
+                facts=facts,
             )
-        if problem is not None:
-            return Diagnostic(check="database", status="warning", summary=str(problem), facts=known)
-        return Diagnostic(check="database", status="ok", summary=f"{database} is in use", facts=known)
+        if opening.problem is not None:
+            return Diagnostic(check="database", status="warning", summary=opening.problem, facts=facts)
+        return Diagnostic(check="database", status="ok", summary=f"{opening.path} is in use", facts=facts)
 
     return check_database
 

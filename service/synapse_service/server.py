@@ -68,7 +68,7 @@ class SocketServer:
 
     @property
     def state(self) -> str:
-        """``running``, or ``stopping`` once :meth:`stop` was called."""
+        """``running``, or ``stopping`` once a stop has begun."""
         return "stopping" if self._host.stopping else "running"
 
     def set_limits(self, limits: Limits) -> None:
@@ -79,14 +79,17 @@ class SocketServer:
         """Begin to accept. Raises StartFailed when the address can't be bound."""
         await self._host.listener.start(lambda: Connection(self._host))
 
-    async def stop(self, drain_s: float) -> None:
-        """Stop accepting, let running requests finish for at most ``drain_s`` seconds, and close every connection.
-
-        What still runs then is cancelled and answered ``request_cancelled``. Requests that would need a task are
-        refused from the start of it; those that answer at once are still served. A request must not await this.
-        """
+    def begin_stop(self) -> None:
+        """Stop accepting, and refuse requests that would need a task; those that answer at once are still served."""
         self._host.stopping = True
         self._host.listener.close()
+
+    async def stop(self, drain_s: float) -> None:
+        """Let running requests finish for at most ``drain_s`` seconds, then close every connection.
+
+        What still runs then is cancelled and answered ``request_cancelled``. A request must not await this.
+        """
+        self.begin_stop()
         await self._finish(drain_s)
         for task in self._running():
             task.cancel()

@@ -103,6 +103,7 @@ def test_2048_tokens_equal_transformers(name: Name) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_8192_tokens_equal_transformers() -> None:
     stored = expected("modernbert")
     wanted = normalise(stored.vector(8192, "cls"))

@@ -267,9 +267,9 @@ def _bounds(name: str, path: str) -> tuple[list[Any], list[Any]]:
         return list(kind.values), []
     if isinstance(kind, mi.ListType):
         (item,) = _example_with_value(name, path)[:1]
-        least, most = kind.min_length or 0, kind.max_length
-        good = [[item] * least] + ([[item] * most] if most else [])
-        return good, ([[item] * (most + 1)] if most else []) + ([[]] if least else [])
+        shortest, longest = kind.min_length or 0, kind.max_length
+        good = [[item] * shortest] + ([[item] * longest] if longest else [])
+        return good, ([[item] * (longest + 1)] if longest else []) + ([[]] if shortest else [])
     if isinstance(kind, mi.DictType):
         return [{"a": None}, {str(n): n for n in range(256)}], [{}, {str(n): n for n in range(257)}]
     return ([True, False], []) if isinstance(kind, mi.BoolType) else ([], [])

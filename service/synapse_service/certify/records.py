@@ -43,7 +43,7 @@ class StoredCertifications:
                 Certification(
                     fingerprint=row.fingerprint,
                     model_id=row.model_id,
-                    status=row.status,
+                    status="certified" if row.status == "certified" else "uncertified",
                     blocking_reason=row.blocking_reason,
                     evidence=kept.evidence,
                     performance=figures.get(row.fingerprint),

@@ -53,10 +53,10 @@ class StoredLanes:
             load_ms=load_ms,
             created_ms=self._clock.wall_ms(),
         ).execute()
-        ModelFile.delete().where(ModelFile.model_id == registration.model_id).execute()
+        ModelFile.delete().where(ModelFile.model == registration.model_id).execute()
         for position, file in enumerate(registration.files):
             ModelFile.create(
-                model_id=registration.model_id,
+                model=registration.model_id,
                 role=file.role,
                 position=position,
                 sha256=file.sha256,

@@ -53,8 +53,11 @@ class _ConnectionThread:
         self._process = os.getpid()
 
     def submit(self, fn: Callable[[], T]) -> Future[T]:
+        # A forked child has neither the thread nor, perhaps, a lock that anyone will release.
+        if self._process != os.getpid():
+            raise StoreError("closed", self._path)
         with self._lock:
-            if self._closing is not None or self._process != os.getpid():
+            if self._closing is not None:
                 raise StoreError("closed", self._path)
             return self._executor.submit(self._run, fn)
 
@@ -152,7 +155,7 @@ class Store:
             generation = int(row.value) + 1 if row is not None else 1
             if self.opening.may_lack_commits:
                 generation = max(generation, self._clock.wall_ms() // 1000)
-            State.replace(key=_GENERATION, value=str(generation)).execute()
+            State.insert(key=_GENERATION, value=str(generation)).on_conflict_replace().execute()
             return generation
 
         return self.write_sync(step)

@@ -18,7 +18,7 @@ _MESSAGES: Final[dict[Reason, str]] = {
     "read_only": "the database or its folder can't be written",
     "corrupt": "the database is damaged; it is rebuilt at the next start, and the damaged file is kept",
     "busy": "another program has held the database for too long",
-    "newer_schema": "the database was written by a newer version of Synapse; install that version, or choose another home",
+    "newer_schema": "a newer version of Synapse has written the database; install that one, or choose another home",
     "closed": "the database is closed",
 }
 

@@ -27,7 +27,19 @@ PRAGMAS: Final = (
 )
 
 
-class ThreadDatabase(peewee.SqliteDatabase):  # type: ignore[misc]
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection as this service wants them. Raises sqlite3.Error."""
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    try:
+        for name, value in PRAGMAS:
+            connection.execute(f"PRAGMA {name} = {value}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class ThreadDatabase(peewee.SqliteDatabase):
     """One database object for all models, though each thread opens a file of its own choice.
 
     Peewee binds a model to a database object for the whole process but keeps connections apart by thread. So two
@@ -35,32 +47,26 @@ class ThreadDatabase(peewee.SqliteDatabase):  # type: ignore[misc]
     """
 
     def __init__(self) -> None:
-        super().__init__("store", pragmas=PRAGMAS, autoconnect=False)
+        super().__init__("store", autoconnect=False)
         self._here = threading.local()
 
     def open_here(self, path: Path, *, writable: bool) -> sqlite3.Connection:
         """Connect this thread to ``path``, if it isn't, and return the connection."""
         self._here.path = path
         opened = self.connect(reuse_if_open=True)
-        connection: sqlite3.Connection = self.connection()
+        connection: sqlite3.Connection = self.connection()  # type: ignore[no-untyped-call]
         if opened and not writable:
             connection.execute("PRAGMA query_only = 1")
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._here.path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-        try:
-            self._add_conn_hooks(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return connect(self._here.path)
 
 
 DATABASE: Final = ThreadDatabase()
 
 
-class Table(peewee.Model):  # type: ignore[misc]
+class Table(peewee.Model):
     """Base of every table."""
 
     class Meta:
@@ -194,6 +200,7 @@ class Pin(Table):
 
 
 TABLES: Final[tuple[Any, ...]] = (State, Model, ModelFile, Job, Certification, Performance, SelfTestReference, Pin)
+TABLE_NAMES: Final = tuple(str(table._meta.table_name) for table in TABLES)
 
 TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"})
 JOB_STATES: Final = frozenset({"queued", "running", "paused_needs_reauth"}) | TERMINAL_JOB_STATES

@@ -27,7 +27,7 @@ from synapse_service.clock import Clock
 from synapse_service.logs import get_logger
 from synapse_service.store.errors import StoreError, store_error
 from synapse_service.store.migrations import Migration, migrate
-from synapse_service.store.models import BUSY_TIMEOUT_S, PRAGMAS, TABLES
+from synapse_service.store.models import TABLE_NAMES, connect
 
 _log = get_logger(__name__)
 
@@ -83,13 +83,10 @@ def _open(path: Path, migrations: Sequence[Migration]) -> Opening:
         # SQLite removes both side files when it closes; a crash leaves both.
         log_removed = _beside(path, "-shm").exists() and not _beside(path, "-wal").exists()
     else:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        _create(path)
+    connection = _connect_checked(path, len(migrations))
     try:
-        if not found:
-            # Works only before the first page is written, and switching to WAL writes it.
-            connection.execute("PRAGMA auto_vacuum = incremental")
-        version = _prepare(connection, path, len(migrations))
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
         kept = None
         if version < len(migrations):
             kept = _copy(connection, path, version) if version else None
@@ -122,29 +119,42 @@ def _read_header(path: Path, newest: int) -> None:
         raise StoreError("newer_schema", path)
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, newest: int) -> int:
-    """Set the connection up, and return the version of a file that has been checked."""
+def _create(path: Path) -> None:
+    """An empty database that only the user can read."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    connection = sqlite3.connect(path)
     try:
-        for name, value in PRAGMAS:
-            connection.execute(f"PRAGMA {name} = {value}")
+        # Works only before the first page is written, and switching to WAL writes it.
+        connection.execute("PRAGMA auto_vacuum = incremental")
+        connection.execute("PRAGMA journal_mode = wal")
+    finally:
+        connection.close()
+
+
+def _connect_checked(path: Path, newest: int) -> sqlite3.Connection:
+    """A connection to a file that turned out to be whole and not newer than this program."""
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = connect(path)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        # The header read above may be older than one that waits in the write-ahead log.
+        # The header read before may be older than one that waits in the write-ahead log.
         if version > newest:
             raise StoreError("newer_schema", path)
         present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for table in TABLES:
-            name = table._meta.table_name
+        for name in TABLE_NAMES:
             if name in present:
                 # Table by table, so that the time to start doesn't grow with what bulky tables hold.
                 (finding,) = connection.execute(f"PRAGMA quick_check({name})").fetchone()
                 if finding != "ok":
                     raise _Damaged(finding.replace("\n", " "))
-    except sqlite3.DatabaseError as error:
-        failure = store_error(error, path)
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        failure = store_error(error, path) if isinstance(error, sqlite3.Error) else None
         if failure is not None and failure.reason == "corrupt":
             raise _Damaged(str(error)) from error
         raise
-    return int(version)
+    return connection
 
 
 def _copy(connection: sqlite3.Connection, path: Path, version: int) -> Path:
