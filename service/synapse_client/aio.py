@@ -223,8 +223,8 @@ class AsyncClient:
         """Log entries after a sequence number, oldest first, of ``level`` and above."""
         return await self._run(calls.logs_tail(after_seq, level, limit))
 
-    async def shutdown(self, *, drain_ms: int = 10_000, force: bool = False) -> r.ShuttingDown:
-        """Stop the service once its work has drained. ``force`` stops it although something is still held."""
+    async def shutdown(self, *, drain_ms: int | None = None, force: bool = False) -> r.ShuttingDown:
+        """Stop the service, which waits ``drain_ms`` for running work. ``force`` stops it although something is held."""
         return await self._run(calls.shutdown(drain_ms, force))
 
     # --- how a call is carried out ---

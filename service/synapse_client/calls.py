@@ -80,7 +80,7 @@ def diagnostics() -> Call[r.Diagnostics]:
     return _shaped("service.diagnostics", r.Diagnostics)
 
 
-def shutdown(drain_ms: int, force: bool) -> Call[r.ShuttingDown]:
+def shutdown(drain_ms: int | None, force: bool) -> Call[r.ShuttingDown]:
     return _shaped("service.shutdown", r.ShuttingDown, drain_ms=drain_ms, force=force or None)
 
 

@@ -248,8 +248,8 @@ class Client:
         """Log entries after a sequence number, oldest first, of ``level`` and above."""
         return self._run(calls.logs_tail(after_seq, level, limit))
 
-    def shutdown(self, *, drain_ms: int = 10_000, force: bool = False) -> r.ShuttingDown:
-        """Stop the service once its work has drained. ``force`` stops it although something is still held."""
+    def shutdown(self, *, drain_ms: int | None = None, force: bool = False) -> r.ShuttingDown:
+        """Stop the service, which waits ``drain_ms`` for running work. ``force`` stops it although something is held."""
         return self._run(calls.shutdown(drain_ms, force))
 
     # --- how a call is carried out ---

@@ -38,9 +38,9 @@ def _table(*rows: Operation) -> Mapping[str, Operation]:
 
 CONTRACT: Final[Mapping[str, Operation]] = _table(
     Operation("embed.query", "query", p.EmbedQuery, (r.Embedded,)),
-    Operation("embed.batch", "query", p.EmbedBatch, (r.Embedded,)),
-    Operation("embed.result", "query"),
-    Operation("job.resume", "mutate"),
+    Operation("embed.batch", "query", p.EmbedBatch, (r.Embedded, r.EmbedDiverted)),
+    Operation("embed.result", "query", p.EmbedResult, (r.EmbedPage,)),
+    Operation("job.resume", "mutate", p.JobRef, (r.JobStatus,)),
     Operation("rerank.score", "query"),
     Operation("microllm.oneshot", "query"),
     Operation("owned_decode.admit_session", "mutate"),
@@ -68,7 +68,7 @@ CONTRACT: Final[Mapping[str, Operation]] = _table(
     Operation("alias.declare", "mutate"),
     Operation("cache.pin", "mutate"),
     Operation("cache.gc", "mutate"),
-    Operation("admission.status", "query"),
+    Operation("admission.status", "query", p.NoParams, (r.AdmissionStatus,)),
     Operation("approvals.migrate_owned_decode", "mutate"),
     Operation("approvals.enable", "mutate"),
     Operation("approvals.disable", "mutate"),
@@ -89,6 +89,8 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("settings.get", "query", p.SettingsGet, (r.Settings,)),
     Operation("settings.set", "mutate", p.SettingsSet, (r.Settings,)),
     Operation("logs.tail", "query", p.LogsTail, (r.LogTail,)),
+    Operation("jobs.list", "query", p.JobsList, (r.JobsList,)),
+    Operation("jobs.cancel", "mutate", p.JobRef, (r.JobStatus,)),
 )
 """What this product adds, documented in ``docs/extensions.md``."""
 

@@ -150,6 +150,24 @@ class JobRef(Params, frozen=True, kw_only=True):
     job_id: Name
 
 
+class EmbedResult(Params, frozen=True, kw_only=True):
+    """``embed.result``: one page of an embedding job."""
+
+    job_id: Name
+    cursor: Count | None = None
+    max_page_bytes: Annotated[int, Meta(ge=1, le=SAFE_INT)] | None = None
+
+
+JobState = Literal["queued", "running", "paused_needs_reauth", "done", "failed", "needs_reauth_expired"]
+
+
+class JobsList(Params, frozen=True, kw_only=True):
+    """``jobs.list``: the newest jobs first, all of them or those in some states."""
+
+    states: Annotated[list[JobState], Meta(min_length=1, max_length=16)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
+
+
 class ProbeReport(Params, frozen=True, kw_only=True):
     """``probe.report``: all lanes, or one model's."""
 

@@ -68,6 +68,100 @@ class Embedded(Envelope, frozen=True, kw_only=True):
 # --- models and jobs ---
 
 
+class JobHandle(Result, frozen=True, kw_only=True):
+    job_id: str
+
+
+class EmbedDiverted(Result, frozen=True, kw_only=True):
+    """The result of an ``embed.batch`` over the inline budgets: a durable job does the work."""
+
+    job: JobHandle
+
+
+class PageTruncation(Result, frozen=True, kw_only=True):
+    submitted_tokens: int
+    effective_tokens: int
+    truncated: bool
+
+
+class PageItem(Result, frozen=True, kw_only=True):
+    """One finished item of a job; ``vector`` as the first submission asked."""
+
+    id: str
+    vector: msgspec.Raw | str
+    content_sha256: str
+    submitted_sha256: str
+    real_token_count: int
+    truncation: PageTruncation
+
+
+class EmbedPage(Envelope, frozen=True, kw_only=True):
+    """The result of ``embed.result``; ``items`` are in the job's own order."""
+
+    job_id: str
+    state: str
+    page_index: int
+    items: list[PageItem]
+    pages_available: int
+    next_cursor: int | None
+
+
+class JobRow(Result, frozen=True, kw_only=True):
+    """One job in ``jobs.list``. ``rate`` is in items a second; it and ``eta_ms`` need a running job."""
+
+    job_id: str
+    kind: str
+    state: str
+    items_total: int
+    items_done: int
+    module_generation: int
+    created_ms: int
+    model_id: str | UnsetType = UNSET
+    client: str | UnsetType = UNSET
+    pages_available: int | UnsetType = UNSET
+    rate: float | UnsetType = UNSET
+    eta_ms: int | UnsetType = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
+    terminal_ms: int | UnsetType = UNSET
+    expires_ms: int | UnsetType = UNSET
+
+
+class JobsList(Result, frozen=True, kw_only=True):
+    jobs: list[JobRow]
+
+
+class QueueDepths(Result, frozen=True, kw_only=True):
+    interactive: int
+    bulk: int
+
+
+class LaneAdmission(Result, frozen=True, kw_only=True):
+    """How a loaded lane is keeping up; times in milliseconds."""
+
+    lane_id: str
+    meeting_deadlines: bool
+    start_delay_ms: float
+    waiters: int
+    in_flight: int
+
+
+class AdmissionStatus(Result, frozen=True, kw_only=True):
+    """A snapshot; ``jobs_open`` is minted plus inherited minus completed minus failed, never below zero."""
+
+    queues: QueueDepths
+    knob: str
+    jobs_minted: int
+    jobs_completed: int
+    jobs_failed: int
+    jobs_inherited: int
+    jobs_open: int
+    catalog_lanes: int
+    certified_lanes: int
+    certification_stale: int
+    performance_stale: int
+    lanes: list[LaneAdmission]
+
+
 class JobAccepted(Result, frozen=True, kw_only=True):
     """A job was minted, or an equal one joined."""
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 import rfc8785
+
+FINGERPRINT_PREFIX: Final = "syn1-"
+"""Begins every fingerprint; a model id can't begin with it, so that one name is never read as the other."""
 
 
 class NumericProfile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,4 +51,4 @@ def model_digest(files: Sequence[tuple[str, str]]) -> str:
 def fingerprint(model: str, quant: str, profile: NumericProfile) -> str:
     """The fingerprint of a lane."""
     digest = canonical_sha256({"model_digest": model, "quant": quant, "numeric_profile_id": profile.id})
-    return f"syn1-{digest}"
+    return FINGERPRINT_PREFIX + digest

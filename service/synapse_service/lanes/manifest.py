@@ -17,6 +17,7 @@ import msgspec
 
 from synapse_service.catalog.reserved import RESERVED_IDS
 from synapse_service.catalog.sources import Role, Source, is_loopback
+from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_wire import params as p
 from synapse_wire.errors import SynapseError, invalid_params, invalid_state
 
@@ -64,6 +65,10 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool) -> Manifest:
         raise invalid_state(
             f"{request.model_id!r} belongs to the catalog; install it with models.download, or choose another id",
             model_id=request.model_id,
+        )
+    if request.model_id.startswith(FINGERPRINT_PREFIX):
+        raise invalid_state(
+            f"an id that begins with {FINGERPRINT_PREFIX} is read as a fingerprint; choose another", field="model_id"
         )
     _check_engine(request, cpu_lanes=cpu_lanes)
     if request.task != "embed":

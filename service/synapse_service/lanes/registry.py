@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registration import Registration
 from synapse_wire.errors import SynapseError
@@ -71,7 +72,7 @@ class LaneRegistry:
 
     def serving(self, model: str) -> Lane:
         """The lane that a request names: by model id, or pinned by its fingerprint."""
-        if not model.startswith("syn1-"):
+        if not model.startswith(FINGERPRINT_PREFIX):
             return self.get(model)
         for lane in self._lanes.values():
             if lane.fingerprint == model and self._shown(lane):

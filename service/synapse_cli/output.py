@@ -1,0 +1,122 @@
+"""What the commands print: text for people, or JSON for programs. Results go to stdout, everything else to stderr.
+
+Whatever comes from elsewhere (names, log entries, error messages) is printed with its control characters spelled
+out, so that it can't take over the terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+import typer
+
+PLAIN_STEP: Final = 0.1
+"""Without a terminal, progress is printed again after this share of the work."""
+
+
+def printable(text: str) -> str:
+    """``text`` with everything that isn't visible written as an escape."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+class Output:
+    """The two streams of one command. ``as_json`` is what ``--json`` said."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def line(self, text: str = "") -> None:
+        """One line of the result, for people. Nothing with ``--json``."""
+        if not self.as_json:
+            typer.echo(printable(text))
+
+    def note(self, text: str) -> None:
+        """One line beside the result. Nothing with ``--json``."""
+        if not self.as_json:
+            typer.echo(printable(text), err=True)
+
+    def json(self, value: Any) -> None:
+        """A whole result: a wire struct, plain data, or JSON text as :class:`msgspec.Raw`. On one line in a pipe."""
+        text = bytes(value) if isinstance(value, msgspec.Raw) else msgspec.json.encode(value)
+        if sys.stdout.isatty():
+            text = msgspec.json.format(text, indent=2)
+        typer.echo(text.decode())
+
+    def facts(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Names and values, the values aligned."""
+        width = max((len(name) for name, _ in pairs), default=0)
+        for name, value in pairs:
+            self.line(f"  {name:{width}}  {value}")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows under headings: a drawn table in a terminal, aligned columns in a pipe."""
+        if self.as_json:
+            return
+        clean = [[printable(cell) for cell in row] for row in rows]
+        if sys.stdout.isatty():
+            _drawn(columns, clean)
+            return
+        widths = [max(map(len, column)) for column in zip(columns, *clean, strict=True)]
+        for row in (columns, *clean):
+            typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+    @contextmanager
+    def progress(self, label: str) -> Iterator[Progress]:
+        """Shows how far a piece of work is: a bar in a terminal, now and then a line elsewhere, nothing with --json."""
+        if self.as_json:
+            yield Progress()
+        elif sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress as Bars
+
+            with Bars(console=Console(stderr=True)) as bars:
+                yield _Bar(bars, printable(label))
+        else:
+            yield _Lines(self, label)
+
+
+class Progress:
+    """How far a piece of work is. This one shows nothing."""
+
+    def to(self, done: int, total: int) -> None:
+        """``done`` of ``total`` units are finished; a total of 0 means that nobody knows yet."""
+
+
+class _Bar(Progress):
+    def __init__(self, bars: Any, label: str) -> None:
+        self._bars = bars
+        self._task = bars.add_task(label.replace("[", r"\["), total=None)
+
+    def to(self, done: int, total: int) -> None:
+        self._bars.update(self._task, completed=done, total=total or None)
+
+
+class _Lines(Progress):
+    def __init__(self, output: Output, label: str) -> None:
+        self._output = output
+        self._label = label
+        self._shown: float | None = None
+
+    def to(self, done: int, total: int) -> None:
+        share = done / total if total else 0.0
+        if self._shown is None or share - self._shown >= PLAIN_STEP or (share >= 1 > self._shown):
+            self._shown = share
+            self._output.note(f"{self._label}: {share:.0%}")
+
+
+def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
