@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +24,15 @@ def expected_warnings() -> Iterator[ExpectedWarnings]:
     logging.getLogger().removeHandler(collector)
     if problem := expected.problem():
         pytest.fail(problem, pytrace=False)
+
+
+@pytest.fixture
+def quick_dir(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder in memory where the system has that: flushing to disk costs nothing there."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(dir=memory))
+    yield folder
+    shutil.rmtree(folder)

@@ -75,7 +75,10 @@ def folder_check(folder: Path) -> Diagnostic:
     if not stat.S_ISDIR(status.st_mode):
         problem, remedy = "is not a folder", "Move it away."
     elif status.st_uid != os.getuid():
-        problem, remedy = f"belongs to user {status.st_uid}", "Move it away, or set SYNAPSE_RUNTIME_DIR to another folder."
+        problem, remedy = (
+            f"belongs to user {status.st_uid}",
+            "Move it away, or set SYNAPSE_RUNTIME_DIR to another folder.",
+        )
     elif mode & 0o077:
         problem, remedy = f"is open to other users (mode {mode:04o})", f"Run `chmod 700 {folder}`."
     else:

@@ -65,9 +65,12 @@ class Output:
             typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
     @contextmanager
-    def progress(self, label: str) -> Iterator[Progress]:
-        """Shows how far a piece of work is: a bar in a terminal, now and then a line elsewhere, nothing with --json."""
-        if self.as_json:
+    def progress(self, label: str, *, hidden: bool = False) -> Iterator[Progress]:
+        """Shows how far a piece of work is: a bar in a terminal, now and then a line elsewhere, nothing with --json.
+
+        ``hidden`` is for work that turns out to be short.
+        """
+        if self.as_json or hidden:
             yield Progress()
         elif sys.stderr.isatty():
             from rich.console import Console

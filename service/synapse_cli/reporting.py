@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,16 +34,24 @@ def open_client(home: Path | None, *, greet: bool = True) -> Client:
 
 
 @contextmanager
-def reporting(output: Output, failing: str) -> Iterator[None]:
-    """Turns errors of the block into a message and an exit status. ``failing`` completes "Could not …"."""
+def reporting(output: Output, failing: str, *, advice: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turns errors of the block into a message and an exit status. ``failing`` completes "Could not …".
+
+    ``advice`` replaces what is usually said about a code where the command knows better.
+    """
     try:
         yield
     except (SynapseError, ClientError, CommandError) as error:
-        show(output, failing, error)
+        show(output, failing, error, advice)
         raise typer.Exit(exits.NOT_RUNNING if isinstance(error, ServiceNotRunning) else exits.FAILED) from None
 
 
-def show(output: Output, failing: str, error: SynapseError | ClientError | CommandError) -> None:
+def show(
+    output: Output,
+    failing: str,
+    error: SynapseError | ClientError | CommandError,
+    advice: Mapping[str, str] | None = None,
+) -> None:
     """Print an error to stderr; with ``--json`` as the wire writes it."""
     wire = as_wire(error)
     if output.as_json:
@@ -55,7 +63,7 @@ def show(output: Output, failing: str, error: SynapseError | ClientError | Comma
         output.note(f"  {name}: {value}")
     for note in getattr(error, "__notes__", ()):
         output.note(f"  {note}")
-    output.note(f"  next: {_next(error)}")
+    output.note(f"  next: {(advice or {}).get(wire.code) or _next(error)}")
 
 
 def as_wire(error: SynapseError | ClientError | CommandError) -> WireError:

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING
 
 from synapse_client.client import Client
 from synapse_client.errors import (
+    BatchDiverted,
     ClientClosed,
     ClientError,
     ConnectionLost,
+    DivergedItem,
     EndpointRefused,
+    FingerprintChanged,
     JobUnfinished,
     NoReply,
     ProtocolViolation,
     ServiceNotRunning,
 )
-from synapse_client.results import Embedding
+from synapse_client.results import Embedding, Item, Page, Progress
 from synapse_wire.errors import SynapseError
 
 if TYPE_CHECKING:
@@ -36,16 +39,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
+    "BatchDiverted",
     "Client",
     "ClientClosed",
     "ClientError",
     "ConnectionLost",
+    "DivergedItem",
     "Embedding",
     "EndpointRefused",
     "Event",
     "EventStream",
+    "FingerprintChanged",
+    "Item",
     "JobUnfinished",
     "NoReply",
+    "Page",
+    "Progress",
     "ProtocolViolation",
     "ServiceNotRunning",
     "SynapseError",

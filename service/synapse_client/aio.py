@@ -7,7 +7,7 @@ the request in the service as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     import msgspec
 
     from synapse_client.calls import Call
-    from synapse_client.options import Constraints, FileSource, ModelOptions, Task
-    from synapse_client.results import Embedding
+    from synapse_client.embed_all_aio import AsyncTexts
+    from synapse_client.options import BulkOptions, Constraints, FileSource, ModelOptions, Task
+    from synapse_client.results import Embedding, Item, Page, Progress
     from synapse_wire import results as r
 
 T = TypeVar("T")
@@ -128,8 +129,35 @@ class AsyncClient:
         request_key: str | None = None,
         **constraints: Unpack[Constraints],
     ) -> Embedding:
-        """Embed many texts. ``ids`` are unique names for them, by default ``"0"``, ``"1"``, and so on."""
+        """Embed several texts. ``ids`` are unique names for them, by default ``"0"``, ``"1"``, and so on.
+
+        Raises :class:`BatchDiverted` when they are too many to be answered at once and became a job.
+        """
         return await self._run(calls.embed_batch(model, texts, ids, deadline_ms, request_key, constraints))
+
+    def embed_all(
+        self,
+        model: str,
+        items: AsyncTexts,
+        *,
+        request_key: str,
+        on_progress: Callable[[Progress], object] | None = None,
+        **options: Unpack[BulkOptions],
+    ) -> AsyncGenerator[Item, None]:
+        """Embed any number of texts, as :meth:`synapse_client.Client.embed_all` does; ``items`` may be asynchronous.
+
+        To stop early, close the iterator with ``aclose()``, or leave it to ``contextlib.aclosing``.
+        """
+        from synapse_client.embed_all import BulkEmbedding, count_of, source_of  # not every program needs it
+        from synapse_client.embed_all_aio import drive
+
+        total = count_of(items)
+        bulk = BulkEmbedding(model, request_key, options, total=total, on_progress=on_progress, clock=self._now)
+        return drive(bulk, source_of(items), run=self._run, sleep=self._sleep)
+
+    async def embed_result(self, job_id: str, cursor: int = 0, *, max_page_bytes: int | None = None) -> Page:
+        """One page of an embedding job, which may still be running."""
+        return await self._run(calls.embed_result(job_id, cursor, max_page_bytes))
 
     # --- models and jobs ---
 
@@ -189,6 +217,22 @@ class AsyncClient:
             await self._sleep(pause)
         raise AssertionError("poll intervals never end")
 
+    async def job_resume(self, job_id: str) -> r.JobStatus:
+        """Take up a job that paused for a credential."""
+        return await self._run(calls.job_resume(job_id))
+
+    async def jobs_list(self, states: Sequence[str] | None = None, *, limit: int | None = None) -> r.JobsList:
+        """The jobs that are kept, newest first; all, or those in some states."""
+        return await self._run(calls.jobs_list(states, limit))
+
+    async def jobs_cancel(self, job_id: str) -> r.JobStatus:
+        """End a job. The pages that it committed stay readable."""
+        return await self._run(calls.jobs_cancel(job_id))
+
+    async def admission_status(self) -> r.AdmissionStatus:
+        """How busy the lanes are, and how jobs have fared since the service started."""
+        return await self._run(calls.admission_status())
+
     async def probe_start(self, model_id: str) -> r.JobAccepted:
         """Measure and certify a model on this machine, as a job; a probe already under way is joined."""
         return await self._run(calls.probe_start(model_id))
@@ -224,7 +268,7 @@ class AsyncClient:
         return await self._run(calls.logs_tail(after_seq, level, limit))
 
     async def shutdown(self, *, drain_ms: int | None = None, force: bool = False) -> r.ShuttingDown:
-        """Stop the service, which waits ``drain_ms`` for running work. ``force`` stops it although something is held."""
+        """Stop the service after at most ``drain_ms`` for running work; ``force`` although something is held."""
         return await self._run(calls.shutdown(drain_ms, force))
 
     # --- how a call is carried out ---

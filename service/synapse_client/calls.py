@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 DEADLINE_GRACE_S: Final = 2.0
 """How much longer than ``deadline_ms`` a caller waits, so that the service's own typed answer arrives first."""
 
-FINISHED: Final = frozenset({"done", "failed", "needs_reauth_expired"})
-"""States in which a job stays."""
-
 T = TypeVar("T")
 
 
@@ -119,7 +116,17 @@ def embed_batch(
         request_key=request_key,
         **constraints,
     )
-    return Call("embed.batch", params, results.embedding, _budget(deadline_ms))
+    return Call("embed.batch", params, results.inline_batch, _budget(deadline_ms))
+
+
+def submit_batch(params: msgspec.Raw, deadline_ms: int) -> Call[results.Embedding | str]:
+    """A whole ``embed.batch`` that is encoded already; the answer is an embedding or the id of a job."""
+    return Call("embed.batch", params, results.batch_answer, _budget(deadline_ms))
+
+
+def embed_result(job_id: str, cursor: int, max_page_bytes: int | None) -> Call[results.Page]:
+    params = _given(job_id=job_id, cursor=cursor, max_page_bytes=max_page_bytes)
+    return Call("embed.result", params, results.page)
 
 
 def model_load(
@@ -149,6 +156,22 @@ def models_list() -> Call[r.ModelsList]:
 
 def model_unload(model_id: str) -> Call[r.ModelUnloaded]:
     return _shaped("model.unload", r.ModelUnloaded, model_id=model_id)
+
+
+def job_resume(job_id: str) -> Call[r.JobStatus]:
+    return _shaped("job.resume", r.JobStatus, job_id=job_id)
+
+
+def jobs_list(states: Sequence[str] | None, limit: int | None) -> Call[r.JobsList]:
+    return _shaped("jobs.list", r.JobsList, states=None if states is None else list(states), limit=limit)
+
+
+def jobs_cancel(job_id: str) -> Call[r.JobStatus]:
+    return _shaped("jobs.cancel", r.JobStatus, job_id=job_id)
+
+
+def admission_status() -> Call[r.AdmissionStatus]:
+    return _shaped("admission.status", r.AdmissionStatus)
 
 
 def probe_start(model_id: str) -> Call[r.JobAccepted]:
@@ -190,16 +213,21 @@ def poll_intervals(first_s: float = 0.05, factor: float = 1.5, ceiling_s: float 
 
 def outcome(status: r.JobStatus) -> r.JobStatus | None:
     """The status of a job that is done, or None while it goes on; raises what a failed job failed with."""
-    if status.state not in FINISHED:
+    if status.state not in results.ENDED:
         return None
     if status.state == "done":
         return status
+    raise failure(status)
+
+
+def failure(status: r.JobStatus) -> SynapseError:
+    """What a failed job failed with; raises :class:`ProtocolViolation` when it doesn't say."""
     if status.error is msgspec.UNSET:
         raise ProtocolViolation(f"Job {status.job_id} ended as {status.state} without saying why.")
     try:
         wire = msgspec.convert(status.error, WireError)
     except msgspec.ValidationError as error:
         raise ProtocolViolation(f"Job {status.job_id} failed with an unreadable error: {error}.") from error
-    failure = SynapseError.from_wire(wire, level="semantic")
-    failure.add_note(f"reported by job {status.job_id} ({status.kind}), which ended as {status.state}")
-    raise failure
+    reported = SynapseError.from_wire(wire, level="semantic")
+    reported.add_note(f"reported by job {status.job_id} ({status.kind}), which ended as {status.state}")
+    return reported

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from synapse_client import calls
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     import msgspec
 
     from synapse_client.calls import Call
-    from synapse_client.options import Constraints, FileSource, ModelOptions, Task
-    from synapse_client.results import Embedding
+    from synapse_client.embed_all import Texts
+    from synapse_client.options import BulkOptions, Constraints, FileSource, ModelOptions, Task
+    from synapse_client.results import Embedding, Item, Page, Progress
     from synapse_client.transport import Stream
     from synapse_wire import results as r
 
@@ -153,8 +154,38 @@ class Client:
         request_key: str | None = None,
         **constraints: Unpack[Constraints],
     ) -> Embedding:
-        """Embed many texts. ``ids`` are unique names for them, by default ``"0"``, ``"1"``, and so on."""
+        """Embed several texts. ``ids`` are unique names for them, by default ``"0"``, ``"1"``, and so on.
+
+        Raises :class:`BatchDiverted` when they are too many to be answered at once and became a job.
+        """
         return self._run(calls.embed_batch(model, texts, ids, deadline_ms, request_key, constraints))
+
+    def embed_all(
+        self,
+        model: str,
+        items: Texts,
+        *,
+        request_key: str,
+        on_progress: Callable[[Progress], object] | None = None,
+        **options: Unpack[BulkOptions],
+    ) -> Generator[Item, None, None]:
+        """Embed any number of texts, each known by its id, or by its place when it has none.
+
+        ``items`` is consumed as the work goes on, so it can be a generator over a file of any size. Ids must be unique.
+        Vectors come as they are ready, in no particular order, each once. Interrupting or closing the iterator leaves
+        the jobs running, and the same call with the same texts, key and bounds takes up what is there.
+
+        Raises, beside what every method raises, :class:`DivergedItem` and :class:`FingerprintChanged`.
+        """
+        from synapse_client.embed_all import BulkEmbedding, count_of, drive, source_of  # not every program needs it
+
+        total = count_of(items)
+        bulk = BulkEmbedding(model, request_key, options, total=total, on_progress=on_progress, clock=self._clock)
+        return drive(bulk, source_of(items), run=self._run, sleep=self._sleep)
+
+    def embed_result(self, job_id: str, cursor: int = 0, *, max_page_bytes: int | None = None) -> Page:
+        """One page of an embedding job, which may still be running."""
+        return self._run(calls.embed_result(job_id, cursor, max_page_bytes))
 
     # --- models and jobs ---
 
@@ -214,6 +245,22 @@ class Client:
             self._sleep(pause)
         raise AssertionError("poll intervals never end")
 
+    def job_resume(self, job_id: str) -> r.JobStatus:
+        """Take up a job that paused for a credential."""
+        return self._run(calls.job_resume(job_id))
+
+    def jobs_list(self, states: Sequence[str] | None = None, *, limit: int | None = None) -> r.JobsList:
+        """The jobs that are kept, newest first; all, or those in some states."""
+        return self._run(calls.jobs_list(states, limit))
+
+    def jobs_cancel(self, job_id: str) -> r.JobStatus:
+        """End a job. The pages that it committed stay readable."""
+        return self._run(calls.jobs_cancel(job_id))
+
+    def admission_status(self) -> r.AdmissionStatus:
+        """How busy the lanes are, and how jobs have fared since the service started."""
+        return self._run(calls.admission_status())
+
     def probe_start(self, model_id: str) -> r.JobAccepted:
         """Measure and certify a model on this machine, as a job; a probe already under way is joined."""
         return self._run(calls.probe_start(model_id))
@@ -249,7 +296,7 @@ class Client:
         return self._run(calls.logs_tail(after_seq, level, limit))
 
     def shutdown(self, *, drain_ms: int | None = None, force: bool = False) -> r.ShuttingDown:
-        """Stop the service, which waits ``drain_ms`` for running work. ``force`` stops it although something is held."""
+        """Stop the service after at most ``drain_ms`` for running work; ``force`` although something is held."""
         return self._run(calls.shutdown(drain_ms, force))
 
     # --- how a call is carried out ---

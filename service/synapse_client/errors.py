@@ -101,6 +101,52 @@ class JobUnfinished(ClientError, TimeoutError):
         self.status = status
 
 
+class BatchDiverted(ClientError):
+    """A batch was too large to be answered at once, so the job ``job_id`` computes it. The job goes on."""
+
+    code = "batch_diverted"
+    transient = False
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(
+            f"The batch is over the inline budgets and became job {job_id}.",
+            "Read its pages with `embed_result`, or give large batches to `embed_all`.",
+        )
+        self.job_id = job_id
+
+
+class DivergedItem(ClientError):
+    """The service embedded another text than the one that was sent as item ``item_id``; both SHA-256 are hex."""
+
+    code = "diverged_item"
+    transient = False
+
+    def __init__(self, item_id: str, sent_sha256: str, received_sha256: str) -> None:
+        super().__init__(
+            f"Item {item_id!r} is not the text that was sent: its SHA-256 is {received_sha256}, not {sent_sha256}.",
+            "Don't keep its vector. Send the text again under another request key.",
+        )
+        self.item_id = item_id
+        self.sent_sha256 = sent_sha256
+        self.received_sha256 = received_sha256
+
+
+class FingerprintChanged(ClientError):
+    """The model was exchanged during one ``embed_all``: what comes now belongs to another vector space."""
+
+    code = "fingerprint_changed"
+    transient = False
+
+    def __init__(self, first: str, now: str, request_key: str) -> None:
+        super().__init__(
+            f"The vectors under {request_key!r} have the fingerprint {now}, the ones before them {first}.",
+            "The two must not share an index: embed everything again under a new request key.",
+        )
+        self.first = first
+        self.now = now
+        self.request_key = request_key
+
+
 class ProtocolViolation(ClientError):
     """The other side sent something that this version of the contract doesn't know."""
 

@@ -1,4 +1,4 @@
-"""Keyword arguments of the clients that pass straight to the wire, under the wire's names. For type checkers only."""
+"""Keyword arguments that both clients take, for type checkers only. Those of the wire have the wire's names."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ class Constraints(TypedDict, total=False):
     allow_equivalent: bool
     required_epoch: int
     accept_declared: bool
+
+
+class BulkOptions(Constraints, total=False):
+    """What ``embed_all`` may be told beside its constraints.
+
+    ``max_job_items`` and ``max_job_bytes`` (of JSON) bound each of the jobs that it makes. ``deadline_ms`` is how long
+    the service may take to accept a job, or to answer a batch that is small enough to need none. ``patience_s`` is how
+    long a service that is away or refuses for the moment is tried again without any vector coming in between.
+    """
+
+    max_job_items: int
+    max_job_bytes: int
+    deadline_ms: int
+    patience_s: float
 
 
 class FileSource(TypedDict, total=False):

@@ -122,7 +122,11 @@ async def serve(
     orphans = database.fail_orphaned_jobs(generation, keep_ms=settings_store.current.result_ttl_ms)
     if orphans:
         _log.info("jobs_ended_by_restart", jobs=len(orphans))
-    parts = _assemble(environ, paths, settings_store, database, generation, log, lock)
+    try:
+        parts = _assemble(environ, paths, settings_store, database, generation, log, lock)
+    except BaseException:
+        await database.close()
+        raise
     stop = asyncio.Event()
     drain_s = DEFAULT_DRAIN_S
 
@@ -136,16 +140,17 @@ async def serve(
         # Windows has no signal handlers on its loop; there the pipe and `synapse stop` remain.
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, request_stop, DEFAULT_DRAIN_S)
+    housekeeping = asyncio.create_task(parts.idle.run(), name="idle lanes")
     try:
         await parts.server.start()
         _log.info("ready", address=paths.endpoint.address, module_generation=generation)
-        housekeeping = asyncio.create_task(parts.idle.run(), name="idle lanes")
         await stop.wait()
         _log.info("stopping", drain_s=drain_s)
+        parts.server.begin_stop()
         parts.about.announce(terminal=True)
         await parts.server.stop(drain_s)
-        housekeeping.cancel()
     finally:
+        housekeeping.cancel()
         await parts.jobs.close()
         await parts.lanes.close()
         await database.close()
@@ -199,8 +204,10 @@ def _assemble(
     records = StoredLanes(database, clock)
 
     def lane_changed(lane: Lane) -> None:
-        for topic in ("lanes", "models"):
-            hub.publish(topic, _lane_summary(lane), key=lane.lane_id)
+        # A lane that is still being proven, was replaced, or is hidden doesn't exist for clients.
+        if lanes.find(lane.lane_id) is lane:
+            for topic in ("lanes", "models"):
+                hub.publish(topic, _lane_summary(lane), key=lane.lane_id)
 
     def make_lane(registration: Registration, quarantined: str | None) -> Lane:
         build = ENGINE_BUILDS[registration.manifest.engine]
@@ -211,13 +218,13 @@ def _assemble(
             loader=loader,
             clock=clock,
             pacing=lambda: Pacing(INTERACTIVE_TOKENS, current().bulk_quantum_tokens, current().bulk_quantum_ms / 1000),
-            queue_capacity=current().queue_capacity,
+            queue_capacity=lambda: current().queue_capacity,
             on_change=lane_changed,
             on_quarantine=lambda lane: lanes.keep_quarantine(lane),
             quarantined=quarantined,
         )
 
-    lanes = LaneRegistry(records, make_lane, cpu_lanes=lambda: current().cpu_lanes)
+    lanes = LaneRegistry(records, make_lane, leases=leases, cpu_lanes=lambda: current().cpu_lanes)
     lanes.restore(records.load_all())
     jobs = JobBook(
         database,
@@ -229,7 +236,7 @@ def _assemble(
     )
     fetcher = Fetcher(blobs, proxy=lambda: current().http_proxy, ca_file=lambda: current().ca_file)
     onboarding = Onboarding(
-        lanes=lanes, jobs=jobs, fetcher=fetcher, blobs=blobs, hf_base_url=lambda: current().hf_base_url
+        lanes=lanes, jobs=jobs, leases=leases, fetcher=fetcher, blobs=blobs, hf_base_url=lambda: current().hf_base_url
     )
     probes = Probes(
         loader=loader,
@@ -282,7 +289,6 @@ def _assemble(
     logs.register(router, log.ring, hub, loop)
     hub.register_topic("lanes", lambda: [_lane_summary(lane) for lane in lanes.visible()])
     hub.register_topic("models", lambda: [_lane_summary(lane) for lane in lanes.visible()])
-    hub.register_topic("jobs", lambda: [jobs.describe(job) for job in jobs.live()])
 
     def holders() -> list[Holder]:
         running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
@@ -303,7 +309,8 @@ def _assemble(
         if "log_level" in names:
             log.set_level(current().log_level)
         if "cpu_lanes" in names and not current().cpu_lanes:
-            background.add(task := loop.create_task(lanes.hide_cpu_lanes(), name="hide CPU lanes"))
+            # Now for the lanes that are free; those at work follow when they are.
+            background.add(task := loop.create_task(idle.sweep(), name="unload hidden lanes"))
             task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()

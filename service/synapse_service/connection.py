@@ -104,6 +104,7 @@ class Connection(asyncio.Protocol):
         self.greeted = False
         self.closed = False
         self._host = host
+        self._router = host.router
         self._flow_id: str | None = None
         self._spoken = False
         self._splitter = LineSplitter(host.limits.line_bytes)
@@ -298,7 +299,9 @@ class Connection(asyncio.Protocol):
             return self._malformed("a request with this id is still running; the two replies could not be told apart")
         method = request.method
         try:
-            route = self._host.router.resolve(method, self._flow_id)
+            route = self._router.find(method)
+            if route is None or self._flow_id is not None:
+                route = self._router.resolve(method, self._flow_id)
             params = decode_params(request.params, route.params)
             call = Call(method, request_id, self, self._received_at, len(line))
             if route.inline:

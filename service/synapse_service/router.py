@@ -51,6 +51,8 @@ class Router:
 
     def __init__(self) -> None:
         self._routes: dict[str, Route] = {}
+        self.find = self._routes.get
+        """The route of a method, or None; enough on a connection without a flow, and without a call in between."""
 
     def add_inline(self, method: str, handler: Callable[[Call, P], R]) -> None:
         """Serve ``method`` with a plain function, which must return within about a millisecond."""
@@ -70,15 +72,13 @@ class Router:
 
         Raises ``flow_scope_refused``, or ``invalid_request`` with the number of an unknown method.
         """
-        route = self._routes.get(method)
-        if route is not None and flow_id is None:
-            return route
         if flow_id is not None and not allowed_in_flow(method):
             raise SynapseError(
                 "flow_scope_refused",
                 f"{method} is not served on a connection that is bound to the flow {flow_id}",
                 details={"method": method, "flow_id": flow_id},
             )
+        route = self._routes.get(method)
         if route is None:
             raise SynapseError(
                 "invalid_request", f"there is no method {method!r}", level="channel", number=METHOD_NOT_FOUND

@@ -31,7 +31,7 @@ _SEND_GRACE_S: Final = 1.0
 class SocketServer:
     """Serves ``router`` at ``endpoint`` to the user whose service this is.
 
-    ``listener`` and ``new_id`` are arguments for tests; by default the listener is the operating system's, and an id
+    ``state`` is ``running``, or ``stopping`` once a stop has begun. ``listener`` and ``new_id`` are arguments for tests; by default the listener is the operating system's, and an id
     is 32 hex digits.
     """
 
@@ -47,6 +47,7 @@ class SocketServer:
         listener: Listener | None = None,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
+        self.state = "running"
         self._host = Host(
             router=router,
             listener=open_listener(endpoint, lock, clock) if listener is None else listener,
@@ -66,11 +67,6 @@ class SocketServer:
         """Requests that run as tasks, on all connections."""
         return sum(connection.in_flight for connection in self._host.connections.values())
 
-    @property
-    def state(self) -> str:
-        """``running``, or ``stopping`` once a stop has begun."""
-        return "stopping" if self._host.stopping else "running"
-
     def set_limits(self, limits: Limits) -> None:
         """Replace the limits; the longest line and the write buffer of open connections stay as they were."""
         self._host.limits = limits
@@ -81,6 +77,7 @@ class SocketServer:
 
     def begin_stop(self) -> None:
         """Stop accepting, and refuse requests that would need a task; those that answer at once are still served."""
+        self.state = "stopping"
         self._host.stopping = True
         self._host.listener.close()
 

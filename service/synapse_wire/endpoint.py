@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 SOCKET_NAME: Final = "service.sock"
+SHORT_SOCKET_NAME: Final = "s.sock"
+"""For places whose paths are long already: macOS's folder for a program's files, and the stand-in for a long path."""
 MAX_SOCKET_PATH_BYTES: Final = 100
 """Longest path used for a socket; macOS takes 103 bytes and Linux 107, both with a terminating zero after them."""
 
@@ -47,38 +49,42 @@ def resolve_endpoint(
     """Where the service of this user listens, or would listen. ``home`` stands for ``SYNAPSE_HOME``."""
     environ = os.environ if environ is None else environ
     notes: list[str] = []
-    directory = _directory(environ, platform, home, uid, notes)
+    directory, name = _place(environ, platform, home, uid, notes)
     if platform == "win32":
         owner = environ.get("USERDOMAIN", "") + "\\" + environ.get("USERNAME", "")
         return Endpoint(rf"\\.\pipe\synapse-{_digest(owner + str(directory))}", directory, tuple(notes))
-    address = directory / SOCKET_NAME
+    address = directory / name
     if len(os.fsencode(address)) > MAX_SOCKET_PATH_BYTES:
         user = os.getuid() if uid is None else uid
         base = Path(tempfile.gettempdir()) if temp is None else temp
         short = base / f"synapse-{user}-{_digest(str(directory))}"
         notes.append(f"{address} is too long for a socket address, so {short} is used")
-        directory, address = short, short / "s.sock"
+        directory, address = short, short / SHORT_SOCKET_NAME
     return Endpoint(str(address), directory, tuple(notes))
 
 
-def _directory(environ: Mapping[str, str], platform: str, home: Path | None, uid: int | None, notes: list[str]) -> Path:
+def _place(
+    environ: Mapping[str, str], platform: str, home: Path | None, uid: int | None, notes: list[str]
+) -> tuple[Path, str]:
+    """The folder of the socket and the socket's name in it."""
     if value := environ.get("SYNAPSE_RUNTIME_DIR"):
-        return Path(value).expanduser().absolute()
+        return Path(value).expanduser().absolute(), SOCKET_NAME
     if home is None and (value := environ.get("SYNAPSE_HOME")):
         home = Path(value)
     if home is not None:
-        return home.expanduser().absolute() / "run"
+        return home.expanduser().absolute() / "run", SOCKET_NAME
     user_home = Path(environ.get("USERPROFILE" if platform == "win32" else "HOME") or Path.home())
     if platform == "darwin":
-        return user_home / "Library" / "Application Support" / "Synapse" / "run"
+        return user_home / "Library" / "Application Support" / "Synapse" / "run", SHORT_SOCKET_NAME
     if platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or user_home / "AppData" / "Local") / "Synapse" / "run"
+        local = Path(environ.get("LOCALAPPDATA") or user_home / "AppData" / "Local")
+        return local / "Synapse" / "run", SOCKET_NAME
     if value := environ.get("XDG_RUNTIME_DIR"):
         reason = _why_not_private(Path(value), uid)
         if reason is None:
-            return Path(value) / "synapse"
+            return Path(value) / "synapse", SOCKET_NAME
         notes.append(f"XDG_RUNTIME_DIR is not used because {value} {reason}")
-    return user_home / ".local" / "state" / "synapse" / "run"
+    return user_home / ".local" / "state" / "synapse" / "run", SOCKET_NAME
 
 
 def _why_not_private(path: Path, uid: int | None) -> str | None:

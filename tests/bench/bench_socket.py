@@ -169,10 +169,9 @@ def measure(rounds: int) -> None:
 def report(title: str, figures: dict[str, list[float]], target: str) -> None:
     ratios = [info / echo for info, echo in zip(figures["info"], figures["echo"], strict=True)]
     echo, info = (statistics.median(figures[kind]) for kind in ("echo", "info"))
-    spread = f"{min(ratios):.2f}..{max(ratios):.2f}"
-    print(
-        f"{title}: echo {echo:,.1f}, service.info {info:,.1f}, ratio {statistics.median(ratios):.2f} ({spread}; {target})"
-    )
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    print(f"{title}: echo {echo:,.1f}, service.info {info:,.1f}")
+    print(f"  ratio {statistics.median(ratios):.2f} (rounds {spread}; wanted {target})")
 
 
 if __name__ == "__main__":

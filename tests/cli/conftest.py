@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from fixtures.fake_service import FakeService, model_row, short_folder
 
 

@@ -67,7 +67,7 @@ def test_padding_would_move_bits() -> None:
 
 
 @pytest.mark.parametrize("length", [128, 224, 256, 288, 320, 512, 640])
-def test_modernbert_long_row_with_a_short_mate(model: OpenVinoModel, length: int) -> None:
+def test_a_long_row_with_a_short_mate(model: OpenVinoModel, length: int) -> None:
     """Lengths at which masks over padded rows have been known to turn short mates into NaN."""
     long, short = random_rows([length, 5])
     together = model.embed([long, short])

@@ -245,7 +245,7 @@ def test_masks_are_finite_numbers_and_never_boolean(monkeypatch: pytest.MonkeyPa
     assert len(masks) == 6
     assert {str(mask.get_element_type()) for mask in masks} == {"<Type: 'float32'>"}
     assert all(mask.get_output_partial_shape(0)[3].is_dynamic for mask in masks)
-    assert graph.FORBIDDEN == np.finfo(np.float32).min
+    assert np.finfo(np.float32).min == graph.FORBIDDEN
 
 
 def test_everything_forbidden_gives_numbers_where_a_boolean_mask_gives_nan() -> None:

@@ -10,7 +10,7 @@ import signal
 import sys
 import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -477,8 +477,12 @@ async def test_a_worker_dies_with_its_service_whatever_it_is_doing(tmp_path: Pat
     assert not is_gone(pid)
     parent.kill()
     await parent.communicate()
-    async with asyncio.timeout(2):
-        await until(lambda: is_gone(pid))
+    try:
+        async with asyncio.timeout(2):
+            await until(lambda: is_gone(pid))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")

@@ -43,6 +43,8 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
             **CONSTRAINTS,
         }
     ],
+    "embed.result": [{"job_id": "j", "cursor": 0, "max_page_bytes": 1}],
+    "job.resume": [{"job_id": "j"}],
     "model.load": [
         {
             "model_id": "m",
@@ -67,6 +69,7 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "probe.start": [{"model_id": "m"}],
     "probe.status": [{"job_id": "j"}],
     "probe.report": [{"model_id": "m"}],
+    "admission.status": [{}],
     "service.hello": [
         {
             "client": {"name": "test", "version": "1"},
@@ -81,6 +84,8 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "settings.get": [{"names": ["cpu_lanes"]}],
     "settings.set": [{"values": {"cpu_lanes": True}}],
     "logs.tail": [{"after_seq": 0, "level": "info", "limit": 1}],
+    "jobs.list": [{"states": ["done"], "limit": 1}],
+    "jobs.cancel": [{"job_id": "j"}],
 }
 
 SERVED: Final = {name: row.params for name, row in OPERATIONS.items() if row.params is not None}

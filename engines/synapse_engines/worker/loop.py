@@ -33,7 +33,6 @@ from synapse_engines.errors import (
     EngineError,
     EngineMismatch,
     InputError,
-    NonFiniteError,
     SelfTestError,
 )
 from synapse_engines.worker import measure, rows
@@ -100,25 +99,31 @@ class Worker:
     def _listen(self) -> None:
         """Reads the pipe to its end. Every way out of here that is not Shutdown ends the process."""
         try:
-            decoder = FrameDecoder()
-            stopping = False
+            status = self._read_requests()
+        except BrokenPipeError:
+            status = ORPHANED
+        except Exception:
+            # A process edge: without this thread the worker would hang for ever.
+            log.exception("the control thread failed")
+            status = INTERNAL
+        if status is not None:
+            os._exit(status)
+
+    def _read_requests(self) -> int | None:
+        """Takes requests until the pipe ends; returns the exit status, None if the main thread is to find the end."""
+        decoder = FrameDecoder()
+        stopping = False
+        try:
             while data := os.read(self._incoming, READ_SIZE):
                 decoder.feed(data)
                 while (frame := decoder.next_frame()) is not None:
                     request = decode_request(frame)
                     stopping = stopping or isinstance(request, Shutdown)
                     self._accept(request, frame.payload)
-            if not stopping:
-                os._exit(ORPHANED)
         except ProtocolError as error:
             self._writer.send(Failed(0, error.kind, str(error), {}))
-            os._exit(GARBLED)
-        except BrokenPipeError:
-            os._exit(ORPHANED)
-        except Exception:
-            # A process edge: without this thread the worker would hang for ever.
-            log.exception("the control thread failed")
-            os._exit(INTERNAL)
+            return GARBLED
+        return None if stopping else ORPHANED
 
     def _accept(self, request: Request, payload: bytes) -> None:
         match request:
@@ -230,8 +235,6 @@ def _details(error: EngineError) -> dict[str, Any]:
             return {"reason": error.reason, "file": error.file}
         case InputError():
             return {"reason": error.reason, "row": error.row}
-        case NonFiniteError():
-            return {"rows": list(error.rows)}
         case SelfTestError():
             return {"length": error.length, "max_abs_diff": error.max_abs_diff}
         case EngineMismatch():

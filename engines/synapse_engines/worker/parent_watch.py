@@ -56,9 +56,10 @@ def die_with_parent(parent: int) -> None:
     """Makes this process end with its parent, and ends it now if `parent` is gone already.
 
     Args:
-        parent: process id of the service, which must be the direct parent.
+        parent: process id of the service, which must be the direct parent, except on Windows: there the launcher of a
+            virtual environment stands between the two.
     """
     _watch(parent)
-    # The parent may have died before the watch began. Windows keeps reporting the id of a dead parent.
-    if os.getppid() != parent:
+    # The parent may have died before the watch began.
+    if sys.platform != "win32" and os.getppid() != parent:
         os._exit(ORPHANED)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from synapse_engines.worker.protocol import Reply, encode
 
-READ_SIZE = 1 << 20
+READ_SIZE = 1 << 16
+"""Bytes taken from the pipe at a time: as much as a pipe usually holds."""
 
 
 @dataclass(frozen=True, slots=True)

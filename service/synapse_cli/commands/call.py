@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 def call(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="The operation, such as models.list.")],
     params: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="Its parameters as a JSON object; - reads them from stdin.")
+        str, typer.Argument(metavar="JSON", help="Its parameters as a JSON object; - reads them from stdin.")
     ] = "{}",
     home: Home = None,
     as_json: Json = False,

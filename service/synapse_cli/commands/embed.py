@@ -28,10 +28,10 @@ def register(app: typer.Typer) -> None:
 
 
 def embed(
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL_ID", help="Which model.")],
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; without any, each line of stdin is one.")
+        list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, each line of stdin is one.")
     ] = None,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL_ID", help="Which model.")] = ...,  # type: ignore[assignment]
     home: Home = None,
     as_json: Json = False,
     deadline_ms: Annotated[
@@ -48,9 +48,10 @@ def embed(
         if as_json:
             output.json(_merged(_answers(client, model, given, deadline_ms)))
             return
-        with output.progress("Embedding") as progress:
+        pieces = list(chunks(given))
+        with output.progress("Embedding", hidden=len(pieces) == 1) as progress:
             rows: list[list[str]] = []
-            for start, chunk in chunks(given):
+            for start, chunk in pieces:
                 ids = [str(start + index) for index in range(len(chunk))]
                 answer = client.embed_batch(model, chunk, ids=ids, deadline_ms=deadline_ms)
                 for item, vector, tokens in zip(answer.ids, answer.vectors, answer.token_counts, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from datetime import datetime
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -23,7 +23,7 @@ PAGE: Final = 1000
 POLL_S: Final = 0.5
 
 
-class Level(str, Enum):
+class Level(StrEnum):
     debug = "debug"
     info = "info"
     warning = "warning"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from synapse_wire.results import JobStatus, ModelRow
 
 
-class Task(str, Enum):
+class Task(StrEnum):
     embed = "embed"
     rerank = "rerank"
     generate = "generate"
 
 
-class Pooling(str, Enum):
+class Pooling(StrEnum):
     mean = "mean"
     cls = "cls"
     last = "last"
 
 
-class Overlength(str, Enum):
+class Overlength(StrEnum):
     refuse = "refuse"
     truncate = "truncate"
 
@@ -114,7 +114,7 @@ def load(
 
 
 def status(
-    model_id: Annotated[str | None, typer.Argument(metavar="[MODEL_ID]", help="The id of a model.")] = None,
+    model_id: Annotated[str | None, typer.Argument(metavar="MODEL_ID", help="The id of a model.")] = None,
     job: Annotated[str | None, typer.Option(metavar="JOB_ID", help="The id of a job, instead of a model's.")] = None,
     home: Home = None,
     as_json: Json = False,
@@ -174,7 +174,9 @@ def _finished(output: Output, status: JobStatus, text: str) -> None:
 
 def _known(value: object) -> str:
     """A value of an optional member; absent ones are a dash."""
-    return str(value) if isinstance(value, bool | int | float | str) else "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, int | float | str) else "-"
 
 
 def _row(row: ModelRow) -> list[str]:
@@ -186,7 +188,7 @@ def _row(row: ModelRow) -> list[str]:
         _known(row.dims),
         str(row.max_tokens),
         row.dtype,
-        {True: "yes", False: "no"}.get(row.certified, "-") if isinstance(row.certified, bool) else "-",
+        _known(row.certified),
     ]
 
 

@@ -55,7 +55,7 @@ def status(
 
 
 def report(
-    model_id: Annotated[str | None, typer.Argument(metavar="[MODEL_ID]", help="Only this model.")] = None,
+    model_id: Annotated[str | None, typer.Argument(metavar="MODEL_ID", help="Only this model.")] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

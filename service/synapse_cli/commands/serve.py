@@ -19,9 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     home: Home = None,
-    cpu_lanes: Annotated[
-        bool, typer.Option("--cpu-lanes", help="Offer lanes that compute on the processor.")
-    ] = False,
+    cpu_lanes: Annotated[bool, typer.Option("--cpu-lanes", help="Offer lanes that compute on the processor.")] = False,
 ) -> None:
     """Run the service in the foreground until Ctrl-C or `synapse stop`.
 

@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def get(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these settings.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these settings.")] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +35,7 @@ def get(
 
 
 def set_values(
-    assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="null goes back to the default.")],
+    assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE", help="null goes back to the default.")],
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from synapse_cli import exits
 from synapse_cli.options import Home, Json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from synapse_cli.output import Output
     from synapse_client import Client
-    from synapse_wire.results import ServiceInfo
+    from synapse_wire.results import Holder
 
 GRACE_S: Final = 10.0
 """How long the process may take to end after the drain: workers, database, log."""
+
+HELD: Final = "Let what holds it finish, or use --force to cut it off."
 
 
 def register(app: typer.Typer) -> None:
@@ -36,29 +35,48 @@ def stop(
     from synapse_client import ServiceNotRunning
 
     output = Output(as_json)
-    with reporting(output, "stop the service"):
+    with reporting(output, "stop the service", advice={"invalid_request": HELD}):
         client = open_client(home)
         try:
             info = client.info()
         except ServiceNotRunning:
             _say(output, "not_running", "No service is running.")
             return
-        _end(output, client, info, force, drain)
+        with client:
+            _end(output, client, info.pid, round(drain * 1000), force)
+        _say(output, "stopped", "The service has stopped.")
 
 
-def _end(output: Output, client: Client, info: ServiceInfo, force: bool, drain_s: float) -> None:
+def _end(output: Output, client: Client, pid: int, drain_ms: int, force: bool) -> None:
+    import psutil
+
     from synapse_cli.reporting import CommandError
 
-    with client, output.progress("Stopping"):
-        process = _Process(info.pid)
-        stopping = client.shutdown(drain_ms=round(drain_s * 1000), force=force)
-        for holder in stopping.holders:
-            output.note(f"cut off: {_named(holder)}")
-        client.close()
-        if not process.ended(stopping.drain_ms / 1000 + GRACE_S):
-            raise CommandError(
-                "still_running", f"Process {info.pid} hasn't ended.", f"Look at `synapse logs`, or end process {info.pid}."
-            )
-    _say(output, "stopped", "The service has stopped.")
-"""
-"""
+    try:
+        # Looked up while it is alive, so that another process with its number can't be taken for it.
+        process = psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        process = None
+    stopping = client.shutdown(drain_ms=drain_ms, force=force)
+    for holder in stopping.holders:
+        output.note(f"cut off: {holder_text(holder)}")
+    try:
+        if process is not None:
+            process.wait(stopping.drain_ms / 1000 + GRACE_S)
+    except psutil.TimeoutExpired:
+        raise CommandError(
+            "still_running", f"Process {pid} hasn't ended.", f"Look at `synapse logs`, or end process {pid}."
+        ) from None
+
+
+def holder_text(holder: Holder) -> str:
+    """What holds something, in words: its kind and whichever id it has."""
+    ids = (holder.model_id, holder.job_id, holder.check_id, holder.lease_id)
+    return " ".join([holder.kind, *(name for name in ids if isinstance(name, str))])
+
+
+def _say(output: Output, state: str, text: str) -> None:
+    if output.as_json:
+        output.json({"state": state})
+    else:
+        output.line(text)

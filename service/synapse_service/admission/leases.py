@@ -6,6 +6,7 @@ replacing a model and stopping the service ask here first.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ class LeaseBook:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
         self._leases: dict[tuple[LeaseKind, str], Lease] = {}
+        self._awaited: list[tuple[set[Lease], asyncio.Future[None]]] = []
 
     def take(self, lane_id: str, kind: LeaseKind = "request", holder_id: str | None = None) -> Lease:
         """A new lease; ``holder_id`` names a job or a check, a request gets an id of its own."""
@@ -48,6 +50,10 @@ class LeaseBook:
     def release(self, lease: Lease) -> None:
         """Give a lease back; a second time is harmless."""
         self._leases.pop((lease.kind, lease.id), None)
+        for leases, drained in self._awaited:
+            leases.discard(lease)
+            if not leases and not drained.done():
+                drained.set_result(None)
 
     @contextmanager
     def holding(self, lane_id: str, kind: LeaseKind = "request", holder_id: str | None = None) -> Iterator[Lease]:
@@ -61,3 +67,15 @@ class LeaseBook:
     def holders(self, lane_id: str | None = None) -> list[Holder]:
         """Who holds ``lane_id``, or anything at all."""
         return [lease.holder() for lease in self._leases.values() if lane_id in (None, lease.lane_id)]
+
+    async def drained(self, lane_id: str) -> None:
+        """Wait until those who hold ``lane_id`` now have given it back; whoever takes it meanwhile doesn't count."""
+        leases = {lease for lease in self._leases.values() if lease.lane_id == lane_id}
+        if not leases:
+            return
+        awaited = (leases, asyncio.get_running_loop().create_future())
+        self._awaited.append(awaited)
+        try:
+            await awaited[1]
+        finally:
+            self._awaited.remove(awaited)

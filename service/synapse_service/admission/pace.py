@@ -8,32 +8,40 @@ from __future__ import annotations
 
 from typing import Final
 
-_WEIGHT: Final = 0.2
-"""Share of the newest measurement in the running mean: about ten calls to forget an old speed."""
+_MEMORY_TOKENS: Final = 65_536
+"""The mean goes back over about this many tokens."""
 
 
 class Pace:
-    """Running mean of the time that one token takes, in seconds, over whole worker calls."""
+    """Mean time that one token takes, in seconds, over the latest worker calls.
+
+    Calls count by their tokens: a short call costs many times more a token than a long one, and a mean over calls
+    would foretell hours for a queue of batches after a morning of short queries.
+    """
 
     def __init__(self) -> None:
-        self._seconds_per_token: float | None = None
+        self._tokens = 0.0
+        self._seconds = 0.0
 
     def record(self, tokens: int, seconds: float) -> None:
         """One finished worker call of ``tokens`` tokens."""
-        sample = seconds / max(tokens, 1)
-        known = self._seconds_per_token
-        self._seconds_per_token = sample if known is None else known + _WEIGHT * (sample - known)
+        self._tokens += tokens
+        self._seconds += seconds
+        if self._tokens > _MEMORY_TOKENS:
+            kept = _MEMORY_TOKENS / self._tokens
+            self._tokens *= kept
+            self._seconds *= kept
 
     @property
     def known(self) -> bool:
-        return self._seconds_per_token is not None
+        return self._tokens > 0
 
     def seconds(self, tokens: int) -> float:
         """Predicted time for ``tokens`` tokens; 0.0 before the first measurement."""
-        return tokens * (self._seconds_per_token or 0.0)
+        return tokens * self._seconds / self._tokens if self.known else 0.0
 
     def tokens_within(self, seconds: float, default: int) -> int:
         """How many tokens fit into ``seconds``; ``default`` before the first measurement."""
-        if not self._seconds_per_token:
+        if self._seconds <= 0:
             return default
-        return int(seconds / self._seconds_per_token)
+        return int(seconds * self._tokens / self._seconds)

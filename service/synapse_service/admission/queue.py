@@ -126,7 +126,11 @@ class LaneQueue:
 
     @property
     def empty(self) -> bool:
-        return not self._round and not any(self._waiting.values())
+        """True when no row waits whose request still wants an answer."""
+        queues = (self._round, *self._waiting.values())
+        for rows in queues:
+            _drop_dead(rows)
+        return not any(queues)
 
     def next_quantum(self, interactive_tokens: int, bulk_tokens: int) -> Quantum | None:
         """The next worker call: at least one row, and then rows up to the class's token budget."""
@@ -156,8 +160,10 @@ class LaneQueue:
             if row.ticket.live:
                 merged.append(row)
                 tokens += row.tokens
-        merged.sort(key=lambda row: row.tokens)
-        self._round.extend(merged)
+        # By encoding first: rows of two encodings that alternate by length would make a worker call each.
+        if merged:
+            first = merged[0].ticket.encoding
+            self._round.extend(sorted(merged, key=lambda row: (row.ticket.encoding != first, row.tokens)))
 
     def _cut(self, class_: PriorityClass, rows: deque[Row], budget: int) -> Quantum | None:
         _drop_dead(rows)

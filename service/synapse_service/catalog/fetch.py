@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -55,7 +57,7 @@ class Fetcher:
                 return known
         try:
             if source.path is not None:
-                return await asyncio.to_thread(self._blobs.adopt, source.path, source.sha256, on_bytes)
+                return await self._adopt(source.path, source.sha256, on_bytes)
             return await self._download(source, on_bytes)
         except DigestMismatch as error:
             raise digest_refusal(error) from error
@@ -81,6 +83,21 @@ class Fetcher:
             self._blobs.quarantine(sha256)
             return None
         return known
+
+    async def _adopt(self, path: Path, sha256: str | None, on_bytes: OnBytes) -> Blob:
+        abandoned = threading.Event()
+
+        def on_chunk(size: int) -> None:
+            # A thread can't be cancelled, and a service that stops would wait for it to copy gigabytes.
+            if abandoned.is_set():
+                raise InterruptedError
+            on_bytes(size)
+
+        try:
+            return await asyncio.to_thread(self._blobs.adopt, path, sha256, on_chunk)
+        except asyncio.CancelledError:
+            abandoned.set()
+            raise
 
     async def _download(self, source: Source, on_bytes: OnBytes) -> Blob:
         import aiohttp

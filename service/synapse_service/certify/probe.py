@@ -2,7 +2,8 @@
 
 The lane's rows go through its ordinary queue and worker, all mixed, so that what is certified is what serves. A
 second, short-lived worker computes the same rows with the NumPy reference and compares the two sets. The outcome is
-recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on.
+recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on. A probe that never came to
+computing, because the lane's queue was full or the service is stopping, has no outcome and leaves the last one alone.
 """
 
 from __future__ import annotations
@@ -20,16 +21,20 @@ from synapse_service.certify.ledger import Certification, CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.clock import Clock
 from synapse_service.jobs.book import LiveJob
-from synapse_service.lanes.lane import Lane, crashed
+from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
+from synapse_service.lanes.refusals import crashed, non_finite, refused
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.worker_faults import WorkerFault
+from synapse_service.lanes.worker_faults import WorkerFault, WorkerRefused
 from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
 
 GATES: Final = {"mean_cosine": 0.999, "min_cosine": 0.99, "worst_decile_overlap": 0.9}
 """What a lane must reach against the reference: cosines over all rows, and the top-10 overlap of the worst tenth."""
+
+_EVIDENCE: Final = frozenset({"engine_crashed", "artifact_invalid", "probe_required"})
+"""Errors that say something about the lane: it crashed, its files are damaged, or it was quarantined meanwhile."""
 
 _REFERENCE_STALL_S: Final = 600.0
 _REFERENCE_TOKENS: Final = 512
@@ -67,14 +72,17 @@ class Probes:
             try:
                 figures, performance = await self._measure(lane, job)
             except SynapseError as error:
-                reason = {"error": {"code": error.code, "message": error.message}}
-                await self._ledger.record(self._outcome(lane, error.code, reason, None))
+                if error.code in _EVIDENCE:
+                    evidence = {"error": {"code": error.code, "message": error.message}}
+                    await self._ledger.record(self._outcome(lane, error.code, evidence, None))
                 raise
-        missed = sorted(name for name, gate in GATES.items() if figures[name] < gate)
+        # Written so that a figure that is no number misses its gate too.
+        missed = sorted(name for name, gate in GATES.items() if not figures[name] >= gate)
         blocking = f"gate_missed:{','.join(missed)}" if missed else None
         await self._ledger.record(self._outcome(lane, blocking, {"gates": GATES, **figures}, performance))
         if not missed and lane.quarantine.active:
             lane.quarantine.release()
+            lane.announce()
             await self._lanes.keep_quarantine(lane)
         job.progress(job.items_total, job.items_total)
         _log.info("lane_probed", lane_id=lane.lane_id, blocking_reason=blocking, **figures)
@@ -131,12 +139,16 @@ class Probes:
                     "f32",
                     stall_limit_s=_REFERENCE_STALL_S,
                 )
+                if answer.non_finite:
+                    raise non_finite(f"probe-{done + answer.non_finite[0]}")
                 reference += b"".join(answer.rows)
                 done += len(chunk)
                 job.progress(len(rows) + done, job.items_total)
             measured = await worker.measure(lane.registration.dims, candidate, bytes(reference))
         except WorkerFault as fault:
             raise crashed(lane.lane_id, fault) from fault
+        except WorkerRefused as refusal:
+            raise refused(lane.lane_id, refusal) from refusal
         finally:
             if worker is not None:
                 await worker.close()

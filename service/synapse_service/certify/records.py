@@ -57,7 +57,7 @@ class StoredCertifications:
 
     def _save(self, machine_id: str, outcome: Certification) -> None:
         evidence = _Evidence(outcome.fixture_revision, outcome.evidence)
-        CertificationRow.replace(
+        CertificationRow.insert(
             machine_id=machine_id,
             fingerprint=outcome.fingerprint,
             model_id=outcome.model_id,
@@ -67,13 +67,13 @@ class StoredCertifications:
             os_build=outcome.os_build,
             module_generation=outcome.module_generation,
             certified_ms=outcome.measured_ms,
-        ).execute()
+        ).on_conflict_replace().execute()
         if outcome.performance is None:
             Performance.delete().where(
                 Performance.machine_id == machine_id, Performance.fingerprint == outcome.fingerprint
             ).execute()
             return
-        Performance.replace(
+        Performance.insert(
             machine_id=machine_id,
             fingerprint=outcome.fingerprint,
             model_id=outcome.model_id,
@@ -81,4 +81,4 @@ class StoredCertifications:
             os_build=outcome.os_build,
             module_generation=outcome.module_generation,
             measured_ms=outcome.measured_ms,
-        ).execute()
+        ).on_conflict_replace().execute()

@@ -1,4 +1,4 @@
-"""Giving memory back: a lane that nobody has used for a while is unloaded."""
+"""Giving memory back: a lane that nobody has used for a while, or that a setting hides, is unloaded."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Final
 
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.clock import Clock
+from synapse_service.failures import where
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import get_logger
+from synapse_wire.errors import SynapseError
 
 _LONGEST_PAUSE_S: Final = 15.0
 
@@ -17,7 +19,10 @@ _log = get_logger(__name__)
 
 
 class IdleUnloader:
-    """Unloads lanes ``idle_s`` seconds after their last completed request, unless somebody holds them."""
+    """Unloads lanes ``idle_s`` seconds after their last completed request, and hidden ones as soon as they are free.
+
+    A lane that somebody holds, or whose worker still computes for someone who has left, is never unloaded.
+    """
 
     def __init__(self, *, lanes: LaneRegistry, leases: LeaseBook, clock: Clock, idle_s: Callable[[], float]) -> None:
         self._lanes = lanes
@@ -33,10 +38,16 @@ class IdleUnloader:
 
     async def sweep(self) -> None:
         """Unload what is idle now."""
-        limit = self._clock.monotonic() - self._idle_s()
         for lane in self._lanes.every():
+            limit = self._clock.monotonic() - self._idle_s()
             used = lane.last_completed
-            idle = lane.state == "ready" and not lane.busy and used is not None and used <= limit
-            if idle and not self._leases.holders(lane.lane_id):
-                _log.info("lane_idle", lane_id=lane.lane_id)
+            due = not self._lanes.shown(lane) or (used is not None and used <= limit)
+            if not due or lane.state != "ready" or lane.busy or self._leases.holders(lane.lane_id):
+                continue
+            _log.info("lane_idle", lane_id=lane.lane_id)
+            try:
                 await lane.unload()
+            except SynapseError:
+                continue  # Its worker can't be ended, which is in the log; the others can.
+            except Exception as error:  # noqa: BLE001 - nobody waits for this task, so nobody would hear of it
+                _log.error("unload_failed", lane_id=lane.lane_id, where=where(error))

@@ -6,31 +6,36 @@ state       event                   next        effect
 unloaded    work arrives, or load   loading     files are verified, a worker starts, the self-test runs
 loading     worker ready            ready       waiting work is served
 loading     load fails              unloaded    waiting work is answered with the reason
+
 ready       worker fault            unloaded    the call's requests get ``engine_crashed``; a fault is counted
 ready       unload, or idle         unloading   the worker process ends, so its memory returns
-unloading   worker gone             unloaded
+unloading   worker gone             unloaded    waiting work loads it again
 ==========  ======================  ==========  =================================================================
 
-Quarantine is beside these: a quarantined lane is unloaded and refuses requests until it is released. Everything here
-runs on the event loop. A request that expires or is cancelled while its rows are computed gets its answer at once;
-the worker finishes the call and the late rows are dropped, so the next request can't get a stale answer.
+Quarantine is beside these: a quarantined lane is unloaded, and operations refuse requests for it until it is released;
+only a probe may still have it compute. Everything here runs on the event loop. A request that expires or is cancelled
+while its rows are computed gets its answer at once; the worker finishes the call and the late rows are dropped, so the
+next request can't get a stale answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.admission.pace import Pace
 from synapse_service.admission.queue import LaneQueue, Quantum, Row, Ticket
 from synapse_service.clock import Clock
+from synapse_service.failures import where
 from synapse_service.lanes.loader import Loaded
 from synapse_service.lanes.quarantine import Quarantine
+from synapse_service.lanes.refusals import crashed, fault_reason, non_finite, not_gone, quarantined, refused, stopping
 from synapse_service.lanes.registration import Registration
-from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerFault, WorkerHung, WorkerRefused
+from synapse_service.lanes.worker_faults import WorkerFault, WorkerNotGone, WorkerRefused
 from synapse_service.lanes.worker_process import EmbeddedRows
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
@@ -63,7 +68,11 @@ class LaneLoader(Protocol):
 
 
 class Lane:
-    """A model that can be asked for vectors."""
+    """A model that can be asked for vectors.
+
+    ``last_completed`` is when work was last completed, ``not_ready_since`` since when no worker is ready (None while
+    one is), both on the monotonic clock.
+    """
 
     def __init__(
         self,
@@ -74,7 +83,7 @@ class Lane:
         loader: LaneLoader,
         clock: Clock,
         pacing: Callable[[], Pacing],
-        queue_capacity: int,
+        queue_capacity: Callable[[], int],
         on_change: Callable[[Lane], None],
         on_quarantine: Callable[[Lane], Awaitable[None]],
         quarantined: str | None = None,
@@ -85,24 +94,28 @@ class Lane:
             engine=EngineIdentity(engine=registration.manifest.engine, version=engine_build, build_flags={})
         )
         self.state: LaneState = "unloaded"
-        self.queue = LaneQueue(queue_capacity)
+        self.queue = LaneQueue(queue_capacity())
         self.pace = Pace()
         self.quarantine = Quarantine(quarantined)
         self.load_ms: float | None = None
         self.last_error: SynapseError | None = None
         self.last_completed: float | None = None
+        self.not_ready_since: float | None = clock.monotonic()
         self._loader = loader
         self._clock = clock
         self._pacing = pacing
+        self._queue_capacity = queue_capacity
         self._on_change = on_change
         self._on_quarantine = on_quarantine
         self._loaded: Loaded | None = None
         self._tokenizer: SanitisedTokenizer | None = None
+        self._reading_tokenizer: asyncio.Task[SanitisedTokenizer] | None = None
         self._loading: asyncio.Task[Loaded] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._unloading: asyncio.Task[None] | None = None
         self._running: tuple[Quantum, float] | None = None
+        self._closed = False
 
     @property
     def lane_id(self) -> str:
@@ -123,10 +136,19 @@ class Lane:
         return self._loaded.worker.rss() if self._loaded is not None else None
 
     async def tokenizer(self) -> SanitisedTokenizer:
-        """The lane's tokenizer, read on first use and let go at unload."""
-        if self._tokenizer is None:
+        """The lane's tokenizer, read on first use and let go at unload; several callers share one reading."""
+        if self._tokenizer is not None:
+            return self._tokenizer
+        if self._reading_tokenizer is None:
+            self._reading_tokenizer = asyncio.create_task(self._read_tokenizer(), name=f"tokenizer {self.lane_id}")
+        return await asyncio.shield(self._reading_tokenizer)
+
+    async def _read_tokenizer(self) -> SanitisedTokenizer:
+        try:
             self._tokenizer = await self._loader.load_tokenizer(self.registration)
-        return self._tokenizer
+            return self._tokenizer
+        finally:
+            self._reading_tokenizer = None
 
     @property
     def loaded_tokenizer(self) -> SanitisedTokenizer | None:
@@ -145,58 +167,75 @@ class Lane:
 
     def submit(self, ticket: Ticket, rows: list[Row]) -> None:
         """Queue a ticket; raises ``queue_full``. Its answer arrives through ``ticket.done``."""
+        if self._closed:
+            raise stopping()
+        self.queue.capacity = self._queue_capacity()
         self.queue.add(ticket, rows)
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve(), name=f"lane {self.lane_id}")
 
     async def ensure_ready(self) -> Loaded:
         """Load the lane unless it is loaded; several callers share one load. Raises the typed reason."""
-        if self._unloading is not None:
-            await asyncio.shield(self._unloading)
-        if self._loaded is not None and self._loaded.worker.fault is None:
+        while True:
+            if self._unloading is not None:
+                await asyncio.shield(self._unloading)
+            elif self._loaded is not None and self._loaded.worker.fault is not None:
+                await self._worker_lost(self._loaded, self._loaded.worker.fault)
+            else:
+                break
+        if self._loaded is not None:
             return self._loaded
+        if self._closed:
+            raise stopping()
         if self._loading is None:
+            self._set_state("loading")
             self._loading = asyncio.create_task(self._load(), name=f"load {self.lane_id}")
         return await asyncio.shield(self._loading)
 
     async def unload(self) -> None:
-        """End the worker process and let go of the tokenizer. The caller has checked the holders."""
+        """End the worker process and let go of the tokenizer. The caller has checked the holders.
+
+        Raises ``engine_crashed`` when the process can't be ended.
+        """
         self._tokenizer = None
         if self._unloading is None and self._loaded is not None:
-            self._unloading = asyncio.create_task(self._end_worker(self._loaded), name=f"unload {self.lane_id}")
+            loaded, self._loaded = self._loaded, None
+            self._set_state("unloading")
+            self._unloading = asyncio.create_task(self._end_worker(loaded), name=f"unload {self.lane_id}")
         if self._unloading is not None:
             await asyncio.shield(self._unloading)
 
     async def _end_worker(self, loaded: Loaded) -> None:
-        self._loaded = None
-        self._set_state("unloading")
         try:
             await loaded.worker.close()
+        except WorkerNotGone as error:
+            _log.error("worker_not_gone", lane_id=self.lane_id, pid=error.pid)
+            raise not_gone(self.lane_id, error) from error
         finally:
             self._unloading = None
             self._set_state("unloaded")
 
     async def close(self) -> None:
-        """Stop serving for good: answer what waits, end the worker."""
-        self.queue.fail_all(SynapseError("overloaded", "the service is stopping; connect again once it is back"))
-        for task in (self._serving, self._loading):
+        """Stop serving for good: answer what waits or runs, end the worker."""
+        self._closed = True
+        self.queue.fail_all(stopping())
+        self._fail_running(stopping())
+        for task in (self._serving, self._loading, self._reading_tokenizer):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         await self.unload()
 
     async def _load(self) -> Loaded:
-        self._set_state("loading")
         try:
             loaded = await self._loader.load(self.registration, self.fingerprint)
         except WorkerFault as fault:
-            self._set_state("unloaded")
+            error = crashed(self.lane_id, fault)
+            self._load_failed(error)
             await self._count_fault(fault_reason(fault))
-            self.last_error = crashed(self.lane_id, fault)
-            raise self.last_error from fault
+            raise error from fault
         except SynapseError as error:
-            self.last_error = error
-            self._set_state("unloaded")
+            self._load_failed(error)
             raise
         except BaseException:
             self._set_state("unloaded")
@@ -212,6 +251,11 @@ class Lane:
         finally:
             self._loading = None
 
+    def _load_failed(self, error: SynapseError) -> None:
+        self.last_error = error
+        self.queue.fail_all(error)
+        self._set_state("unloaded")
+
     async def _serve(self) -> None:
         try:
             while not self.queue.empty:
@@ -220,15 +264,21 @@ class Lane:
                 except SynapseError as error:
                     self.queue.fail_all(error)
                     return
+                if loaded is not self._loaded:
+                    continue  # It was unloaded again before this task got its turn.
                 pacing = self._pacing()
                 bulk = min(pacing.bulk_tokens, self.pace.tokens_within(pacing.bulk_seconds, pacing.bulk_tokens))
                 quantum = self.queue.next_quantum(pacing.interactive_tokens, bulk)
                 if quantum is not None:
                     await self._run(loaded, quantum)
         except Exception as error:  # noqa: BLE001 - the edge of the lane's own task: whoever waits must be answered
-            _log.exception("lane_failed", lane_id=self.lane_id)
-            self.queue.fail_all(SynapseError("internal_error", f"the lane failed: {type(error).__name__}"))
+            _log.error("lane_failed", lane_id=self.lane_id, where=where(error))
+            message = f"the lane failed; the log tells more about {self.lane_id}"
+            failure = SynapseError("internal_error", message, details={"reference": self.lane_id})
+            self._fail_running(failure)
+            self.queue.fail_all(failure)
         finally:
+            self._running = None
             self._serving = None
 
     async def _run(self, loaded: Loaded, quantum: Quantum) -> None:
@@ -239,34 +289,37 @@ class Lane:
                 [row.tokens for row in quantum.rows],
                 b"".join(row.ids for row in quantum.rows),
                 quantum.encoding,
-                stall_limit_s=_STALL_S + _STALL_PER_TOKEN_S * quantum.tokens,
+                stall_limit_s=self._stall_limit_s(quantum.tokens),
             )
         except WorkerRefused as refusal:
-            await self._refused(quantum, refusal)
+            await self._refused(refusal)
             return
         except WorkerFault as fault:
-            for row in quantum.rows:
-                row.ticket.fail(crashed(self.lane_id, fault))
+            self._fail_running(crashed(self.lane_id, fault))
             await self._worker_lost(loaded, fault)
             return
-        finally:
-            self._running = None
+        self._running = None
         self.last_completed = self._clock.monotonic()
         self.pace.record(quantum.tokens, self.last_completed - began)
         await self._deliver(quantum, answer)
+
+    def _stall_limit_s(self, tokens: int) -> float:
+        on_cpu = self.registration.manifest.engine == "owned-cpu"
+        return _STALL_S + (_STALL_PER_TOKEN_S * tokens if on_cpu else 0.0)
+
+    def _fail_running(self, error: SynapseError) -> None:
+        """Answer the requests whose rows are being computed."""
+        if self._running is not None:
+            quantum, _ = self._running
+            self._running = None
+            for row in quantum.rows:
+                row.ticket.fail(error)
 
     async def _deliver(self, quantum: Quantum, answer: EmbeddedRows) -> None:
         broken = set(answer.non_finite)
         for position, row in enumerate(quantum.rows):
             if position in broken:
-                item_id = row.ticket.item_ids[row.index]
-                row.ticket.fail(
-                    SynapseError(
-                        "engine_crashed",
-                        f"the model gave numbers that are not finite for item {item_id!r}",
-                        details={"item_id": item_id, "reason": "non_finite"},
-                    )
-                )
+                row.ticket.fail(non_finite(row.ticket.item_ids[row.index]))
             else:
                 row.ticket.deliver(row.index, answer.rows[position])
         if broken:
@@ -274,12 +327,9 @@ class Lane:
         else:
             self.quarantine.served()
 
-    async def _refused(self, quantum: Quantum, refusal: WorkerRefused) -> None:
+    async def _refused(self, refusal: WorkerRefused) -> None:
         # The service checked these rows, so a refusal means that lane and worker disagree about the model.
-        details = {"lane_id": self.lane_id, "reason": refusal.kind}
-        error = SynapseError("engine_crashed", f"the engine refused the rows: {refusal.message}", details=details)
-        for row in quantum.rows:
-            row.ticket.fail(error)
+        self._fail_running(refused(self.lane_id, refusal))
         await self._count_fault(refusal.kind)
 
     async def _watch(self, loaded: Loaded) -> None:
@@ -288,46 +338,39 @@ class Lane:
             await self._worker_lost(loaded, loaded.worker.fault)
 
     async def _worker_lost(self, loaded: Loaded, fault: WorkerFault) -> None:
+        """Count a worker's end, once, whoever notices it first."""
         if self._loaded is not loaded:
             return
         self._loaded = None
         self.last_error = crashed(self.lane_id, fault)
         _log.warning("worker_lost", lane_id=self.lane_id, reason=str(fault), stderr=fault.stderr_tail)
+        self._fail_running(self.last_error)
         self._set_state("unloaded")
         await self._count_fault(fault_reason(fault))
-        await loaded.worker.close()
+        try:
+            await loaded.worker.close()
+        except WorkerNotGone as error:
+            _log.error("worker_not_gone", lane_id=self.lane_id, pid=error.pid)
 
     async def _count_fault(self, reason: str) -> None:
-        if self.quarantine.fault(reason):
-            _log.warning("lane_quarantined", lane_id=self.lane_id, reason=reason)
-            self.queue.fail_all(quarantined(self))
-            await self._on_quarantine(self)
-            self._on_change(self)
+        if not self.quarantine.fault(reason):
+            return
+        _log.warning("lane_quarantined", lane_id=self.lane_id, reason=reason)
+        self.queue.fail_all(quarantined(self.lane_id, reason))
+        self.announce()
+        await self._on_quarantine(self)
+        # A worker whose numbers weren't finite is still there. That it doesn't go is logged, and nobody waits for it.
+        with contextlib.suppress(SynapseError):
+            await self.unload()
+
+    def announce(self) -> None:
+        """Tell those who follow lanes how this one is now."""
+        self._on_change(self)
 
     def _set_state(self, state: LaneState) -> None:
         self.state = state
-        self._on_change(self)
-
-
-def fault_reason(fault: WorkerFault) -> str:
-    """One stable word for what ended a worker."""
-    if isinstance(fault, WorkerCrashed):
-        return "crash"
-    return "hang" if isinstance(fault, WorkerHung) else "protocol_fault"
-
-
-def crashed(lane_id: str, fault: WorkerFault) -> SynapseError:
-    """A worker's fault as the transient error that its requests get."""
-    details: dict[str, Any] = {"lane_id": lane_id, "reason": fault_reason(fault)}
-    if isinstance(fault, WorkerCrashed) and fault.returncode is not None:
-        details["exit"] = fault.returncode
-    return SynapseError("engine_crashed", f"the engine of {lane_id} failed: {fault}", details=details)
-
-
-def quarantined(lane: Lane) -> SynapseError:
-    """The refusal of a free-form lane after too many faults."""
-    return SynapseError(
-        "probe_required",
-        f"{lane.lane_id} failed repeatedly ({lane.quarantine.reason}) and is quarantined; run probe.start on it",
-        details={"model_id": lane.lane_id, "reason": "quarantined"},
-    )
+        if state == "ready":
+            self.not_ready_since = None
+        elif self.not_ready_since is None:
+            self.not_ready_since = self._clock.monotonic()
+        self.announce()

@@ -12,18 +12,21 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from synapse_engines.errors import ArtifactError
 from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_engines.worker.protocol import SELF_TEST_REVISION, BackendName, LoadSpec, Ready
 from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.refusals import digest_refusal
 from synapse_service.clock import Clock
-from synapse_service.lanes.registration import Registration
+from synapse_service.lanes.registration import Registration, StoredFile, artifact_refusal
 from synapse_service.lanes.worker_faults import WorkerRefused
 from synapse_service.lanes.worker_launch import Launch
 from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.logs import get_logger
+from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
 
 _BACKENDS: Mapping[str, BackendName] = {"owned-cpu": "openvino", "owned-metal": "mlx", "owned-cuda": "mlx"}
@@ -86,39 +89,68 @@ class Loader:
         """A worker on any backend, and what it said when it was ready."""
         await self.verify(registration)
         artifact_digest = f"{SELF_TEST_REVISION}:{registration.model_digest}"
-        known = await self._values.get(fingerprint, artifact_digest)
+        known = await self._known_values(fingerprint, artifact_digest)
         worker = await WorkerProcess.start(self._launch(), clock=self._clock)
         try:
             ready = await worker.load(self._spec(registration, backend, known))
+            if ready.self_test_values is not None:
+                await self._keep_values(fingerprint, artifact_digest, ready.self_test_values)
         except WorkerRefused as refusal:
             await worker.close()
             raise _load_refusal(registration, fingerprint, refusal) from refusal
         except BaseException:
             await worker.close()
             raise
-        if ready.self_test_values is not None:
-            await self._values.put(fingerprint, artifact_digest, ready.self_test_values)
         return worker, ready
+
+    # Self-test values only save time, so a database in trouble must not keep a lane from loading.
+
+    async def _known_values(self, fingerprint: str, artifact_digest: str) -> str | None:
+        try:
+            return await self._values.get(fingerprint, artifact_digest)
+        except StoreError as error:
+            _log.warning("self_test_values_not_read", reason=error.reason)
+            return None
+
+    async def _keep_values(self, fingerprint: str, artifact_digest: str, values: str) -> None:
+        try:
+            await self._values.put(fingerprint, artifact_digest, values)
+        except StoreError as error:
+            _log.warning("self_test_values_not_kept", reason=error.reason)
 
     async def verify(self, registration: Registration) -> None:
         """Prove every file of the model by its digest; a corrupt blob is taken out of the store."""
         await asyncio.to_thread(self._verify, registration)
 
     async def load_tokenizer(self, registration: Registration) -> SanitisedTokenizer:
-        """The model's tokenizer, from a proven blob."""
+        """The model's tokenizer, from a blob that is proven first; raises ``artifact_invalid``."""
         return await asyncio.to_thread(self._load_tokenizer, registration)
 
     def _verify(self, registration: Registration) -> None:
         for file in registration.files:
-            try:
-                self._blobs.verify(file.sha256, file.size, file.name)
-            except DigestMismatch as error:
-                self._blobs.quarantine(file.sha256)
-                raise digest_refusal(error) from error
+            self._verify_file(registration, file)
+
+    def _verify_file(self, registration: Registration, file: StoredFile) -> Path:
+        try:
+            return self._blobs.verify(file.sha256, file.size, file.name)
+        except DigestMismatch as error:
+            self._blobs.quarantine(file.sha256)
+            raise digest_refusal(error) from error
+        except OSError as error:
+            raise SynapseError(
+                "artifact_invalid",
+                f"{file.name} can't be read ({error.strerror}); look at the disk that holds the models",
+                details={"model_id": registration.model_id, "file": file.name, "reason": "unreadable"},
+            ) from error
 
     def _load_tokenizer(self, registration: Registration) -> SanitisedTokenizer:
-        self._verify(registration)
-        return registration.load_tokenizer(self._blobs.path(registration.file("tokenizer").sha256))
+        file = registration.file("tokenizer")
+        path = self._verify_file(registration, file)
+        try:
+            return registration.load_tokenizer(path)
+        except ArtifactError as error:
+            # It was sound when the model was registered, by a release that read tokenizers in another way.
+            raise artifact_refusal(registration.model_id, error, default_file=file.name) from error
 
     def _spec(self, registration: Registration, backend: BackendName, values: str | None) -> LoadSpec:
         return LoadSpec(

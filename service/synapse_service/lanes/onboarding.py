@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
+from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.fetch import Fetcher
 from synapse_service.catalog.sources import Role
 from synapse_service.jobs.book import JobBook, LiveJob
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.manifest import Manifest, sources
+from synapse_service.lanes.refusals import in_use
 from synapse_service.lanes.registration import Registration, StoredFile, examine
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_wire.errors import SynapseError, invalid_state
+from synapse_wire.errors import invalid_state
+from synapse_wire.results import Holder
 
-_PROOF_STEPS = 2
+_PROOF_STEPS: Final = 2
 """Steps of a load job after its files: examining them, and loading the model."""
 
 
@@ -31,40 +35,46 @@ class Onboarding:
         *,
         lanes: LaneRegistry,
         jobs: JobBook,
+        leases: LeaseBook,
         fetcher: Fetcher,
         blobs: BlobStore,
         hf_base_url: Callable[[], str],
     ) -> None:
         self._lanes = lanes
         self._jobs = jobs
+        self._leases = leases
         self._fetcher = fetcher
         self._blobs = blobs
         self._hf_base_url = hf_base_url
 
     async def start(self, manifest: Manifest, client: str) -> LiveJob:
-        """Accept a load, or join the one that runs for the same manifest; raises for a conflicting one."""
-        for job in self._jobs.live("model.load", manifest.model_id):
+        """Accept a load, or join the one that runs for the same manifest; ``model_in_use`` if the id is held."""
+        model_id = manifest.model_id
+        for job in self._jobs.live("model.load", model_id):
             if job.digest == manifest.digest:
-                return job
+                return await self._jobs.join(job)
+            raise in_use(model_id, [Holder(kind="job", job_id=job.job_id)])
+        if self._lanes.hides(model_id):
             raise invalid_state(
-                f"another model is just being loaded as {manifest.model_id!r}; wait for job {job.job_id}",
-                model_id=manifest.model_id,
-                job_id=job.job_id,
+                f"{model_id!r} is a CPU lane that is hidden while the setting cpu_lanes is off; choose another id",
+                model_id=model_id,
             )
-        lane = self._lanes.find(manifest.model_id)
-        if lane is not None and lane.registration.manifest.digest != manifest.digest and lane.state != "unloaded":
-            raise SynapseError(
-                "model_in_use",
-                f"{manifest.model_id!r} is loaded from other files; unload it before replacing it",
-                details={"catalog_id": None, "holders": [{"kind": "loaded", "model_id": manifest.model_id}]},
-            )
+        lane = self._lanes.find(model_id)
+        if lane is not None and lane.registration.manifest.digest != manifest.digest:
+            holders = self._holders(lane)
+            if holders:
+                raise in_use(model_id, holders)
         return await self._jobs.start(
             "model.load",
-            manifest.model_id,
+            model_id,
             lambda job: self._run(manifest, job),
             digest=manifest.digest,
             client=client,
         )
+
+    def _holders(self, lane: Lane) -> list[Holder]:
+        loaded = [] if lane.state == "unloaded" else [Holder(kind="loaded", model_id=lane.lane_id)]
+        return loaded + self._leases.holders(lane.lane_id)
 
     async def _run(self, manifest: Manifest, job: LiveJob) -> None:
         registration = await self._registration(manifest, job)

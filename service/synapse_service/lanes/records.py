@@ -28,19 +28,31 @@ class StoredLanes:
             ]
         )
 
-    async def save(self, registration: Registration, fingerprint: str, load_ms: float | None) -> None:
+    async def save(
+        self, registration: Registration, fingerprint: str, load_ms: float | None, quarantined: str | None
+    ) -> None:
         """Write or replace one registration with its files, in one transaction."""
-        await self._store.write(lambda: self._save(registration, fingerprint, load_ms))
+        await self._store.write(lambda: self._save(registration, fingerprint, load_ms, quarantined))
 
-    async def set_quarantine(self, model_id: str, reason: str | None) -> None:
-        """Write down that a lane is quarantined, or that it no longer is."""
+    async def set_quarantine(self, registration: Registration, reason: str | None) -> None:
+        """Write down that a lane is quarantined, or that it no longer is.
+
+        A registration that has been replaced meanwhile is left alone: the faults were not those of its successor.
+        """
+        profile = msgspec.json.encode(registration).decode()
         await self._store.write(
-            lambda: Model.update(quarantined_reason=reason).where(Model.model_id == model_id).execute()
+            lambda: (
+                Model.update(quarantined_reason=reason)
+                .where(Model.model_id == registration.model_id, Model.profile == profile)
+                .execute()
+            )
         )
 
-    def _save(self, registration: Registration, fingerprint: str, load_ms: float | None) -> None:
+    def _save(
+        self, registration: Registration, fingerprint: str, load_ms: float | None, quarantined: str | None
+    ) -> None:
         manifest = registration.manifest
-        Model.replace(
+        Model.insert(
             model_id=registration.model_id,
             task=manifest.task,
             engine=manifest.engine,
@@ -51,8 +63,9 @@ class StoredLanes:
             profile=msgspec.json.encode(registration).decode(),
             dims=registration.dims,
             load_ms=load_ms,
+            quarantined_reason=quarantined,
             created_ms=self._clock.wall_ms(),
-        ).execute()
+        ).on_conflict_replace().execute()
         ModelFile.delete().where(ModelFile.model == registration.model_id).execute()
         for position, file in enumerate(registration.files):
             ModelFile.create(
@@ -85,10 +98,14 @@ class StoredSelfTests:
         """Keep the values that the reference has just computed."""
         raw = binascii.a2b_base64(values)
         await self._store.write(
-            lambda: SelfTestReference.replace(
-                fingerprint=fingerprint,
-                artifact_digest=artifact_digest,
-                values=raw,
-                created_ms=self._clock.wall_ms(),
-            ).execute()
+            lambda: (
+                SelfTestReference.insert(
+                    fingerprint=fingerprint,
+                    artifact_digest=artifact_digest,
+                    values=raw,
+                    created_ms=self._clock.wall_ms(),
+                )
+                .on_conflict_replace()
+                .execute()
+            )
         )

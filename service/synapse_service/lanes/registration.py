@@ -130,6 +130,13 @@ def examine(manifest: Manifest, files: Mapping[Role, StoredFile], paths: Mapping
         registration.load_tokenizer(paths["tokenizer"])
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, default_file=files["tokenizer"].name) from error
+    if registration.max_tokens <= specials.count:
+        raise invalid_state(
+            f"max_tokens is {registration.max_tokens}, which leaves no room beside {specials.count} special tokens",
+            field="max_tokens",
+            max_tokens=registration.max_tokens,
+            special_tokens=specials.count,
+        )
     return registration
 
 

@@ -1,27 +1,36 @@
 """Every lane of the service: found by id or by fingerprint, hidden while its class is switched off, kept for ever.
 
 Registrations live in the database and come back at boot without touching their files. Hiding a class of lanes
-deletes nothing; the lanes are simply not there until the setting is on again.
+deletes nothing; the lanes are simply not there until the setting is on again. A lane that is replaced goes on serving
+the requests and jobs that hold it, and is closed when the last of them has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from synapse_service.admission.leases import LeaseBook
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registration import Registration
+from synapse_service.logs import get_logger
+from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
+
+_log = get_logger(__name__)
 
 
 class LaneRecords(Protocol):
     """Where registrations are kept."""
 
-    async def save(self, registration: Registration, fingerprint: str, load_ms: float | None) -> None: ...
+    async def save(
+        self, registration: Registration, fingerprint: str, load_ms: float | None, quarantined: str | None
+    ) -> None: ...
 
-    async def set_quarantine(self, model_id: str, reason: str | None) -> None: ...
+    async def set_quarantine(self, registration: Registration, reason: str | None) -> None: ...
 
 
 LaneFactory = Callable[[Registration, str | None], Lane]
@@ -31,11 +40,15 @@ LaneFactory = Callable[[Registration, str | None], Lane]
 class LaneRegistry:
     """All lanes by id."""
 
-    def __init__(self, records: LaneRecords, make_lane: LaneFactory, *, cpu_lanes: Callable[[], bool]) -> None:
+    def __init__(
+        self, records: LaneRecords, make_lane: LaneFactory, *, leases: LeaseBook, cpu_lanes: Callable[[], bool]
+    ) -> None:
         self._records = records
         self._make_lane = make_lane
+        self._leases = leases
         self._cpu_lanes = cpu_lanes
         self._lanes: dict[str, Lane] = {}
+        self._retiring: dict[Lane, asyncio.Task[None]] = {}
 
     def restore(self, saved: Iterable[tuple[Registration, str | None, float | None]]) -> None:
         """Bring back what an earlier process registered: (registration, quarantine reason, last load time)."""
@@ -46,7 +59,7 @@ class LaneRegistry:
 
     def visible(self) -> list[Lane]:
         """The lanes that exist for clients, by id."""
-        return sorted((lane for lane in self._lanes.values() if self._shown(lane)), key=lambda lane: lane.lane_id)
+        return sorted((lane for lane in self._lanes.values() if self.shown(lane)), key=lambda lane: lane.lane_id)
 
     def every(self) -> list[Lane]:
         """All lanes, hidden ones too."""
@@ -55,19 +68,26 @@ class LaneRegistry:
     def find(self, model_id: str) -> Lane | None:
         """A lane that exists for clients."""
         lane = self._lanes.get(model_id)
-        return lane if lane is not None and self._shown(lane) else None
+        return lane if lane is not None and self.shown(lane) else None
+
+    def hides(self, model_id: str) -> bool:
+        """True for the id of a lane that is registered but doesn't exist for clients while a setting is off."""
+        return model_id in self._lanes and self.find(model_id) is None
+
+    def shown(self, lane: Lane) -> bool:
+        """True unless a setting hides lanes of this kind."""
+        return lane.registration.manifest.engine != "owned-cpu" or self._cpu_lanes()
 
     def get(self, model_id: str) -> Lane:
         """A lane by model id; raises ``unknown_model``."""
         lane = self.find(model_id)
         if lane is None:
-            hidden = model_id in self._lanes
-            hint = (
-                "it is a CPU lane and the setting cpu_lanes is off" if hidden else "see models.list, or use model.load"
+            message = (
+                f"{model_id!r} is a CPU lane, and the setting cpu_lanes is off"
+                if self.hides(model_id)
+                else f"no model {model_id!r} is registered; see models.list, or use model.load"
             )
-            raise SynapseError(
-                "unknown_model", f"no model {model_id!r} is registered; {hint}", details={"model_id": model_id}
-            )
+            raise SynapseError("unknown_model", message, details={"model_id": model_id})
         return lane
 
     def serving(self, model: str) -> Lane:
@@ -75,7 +95,7 @@ class LaneRegistry:
         if not model.startswith(FINGERPRINT_PREFIX):
             return self.get(model)
         for lane in self._lanes.values():
-            if lane.fingerprint == model and self._shown(lane):
+            if lane.fingerprint == model and self.shown(lane):
                 return lane
         raise SynapseError(
             "substitution_rejected",
@@ -84,30 +104,41 @@ class LaneRegistry:
         )
 
     async def register(self, registration: Registration, fresh: Lane) -> Lane:
-        """Make a lane known for good; ``fresh`` is the loaded lane that proved the registration."""
+        """Make a lane known for good; ``fresh`` is the loaded lane that proved the registration.
+
+        Raises StoreError, and then nothing has changed.
+        """
         old = self._lanes.get(registration.model_id)
-        await self._records.save(registration, fresh.fingerprint, fresh.load_ms)
+        if old is not None and old.fingerprint == fresh.fingerprint:
+            # Only a probe lifts a quarantine, and this one computes the same numbers in the same way.
+            fresh.quarantine = old.quarantine
+        await self._records.save(registration, fresh.fingerprint, fresh.load_ms, fresh.quarantine.reason)
         self._lanes[registration.model_id] = fresh
-        if old is not None and old is not fresh:
-            await old.close()
+        if old is not None:
+            self._retiring[old] = asyncio.create_task(self._retire(old), name=f"retire {old.lane_id}")
+        fresh.announce()
         return fresh
+
+    async def _retire(self, lane: Lane) -> None:
+        await self._leases.drained(lane.lane_id)
+        with contextlib.suppress(SynapseError):  # That its worker can't be ended is in the log.
+            await lane.close()
+        del self._retiring[lane]
 
     def new_lane(self, registration: Registration) -> Lane:
         """A lane that nobody knows yet."""
         return self._make_lane(registration, None)
 
     async def keep_quarantine(self, lane: Lane) -> None:
-        """Write a lane's quarantine down, so that a restart does not lift it."""
-        await self._records.set_quarantine(lane.lane_id, lane.quarantine.reason)
-
-    async def hide_cpu_lanes(self) -> None:
-        """Unload the lanes that a setting has just hidden; their registrations stay."""
-        hidden = [lane for lane in self._lanes.values() if not self._shown(lane)]
-        await asyncio.gather(*(lane.unload() for lane in hidden))
+        """Write down whether a lane is quarantined, so that a restart does not lift it; it holds even if that fails."""
+        try:
+            await self._records.set_quarantine(lane.registration, lane.quarantine.reason)
+        except StoreError as error:
+            _log.warning("quarantine_not_kept", lane_id=lane.lane_id, reason=error.reason)
 
     async def close(self) -> None:
-        """End every worker."""
-        await asyncio.gather(*(lane.close() for lane in self._lanes.values()))
-
-    def _shown(self, lane: Lane) -> bool:
-        return lane.registration.manifest.engine != "owned-cpu" or self._cpu_lanes()
+        """End every worker, also of lanes that are being replaced."""
+        lanes = [*self._lanes.values(), *self._retiring]
+        for task in self._retiring.values():
+            task.cancel()
+        await asyncio.gather(*(lane.close() for lane in lanes), return_exceptions=True)

@@ -21,7 +21,8 @@ from synapse_service.admission.queue import PriorityClass, Row, Ticket
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
-from synapse_service.lanes.lane import Lane, quarantined
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.refusals import quarantined
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.router import Call, Router
 from synapse_wire import params as p
@@ -117,7 +118,7 @@ class EmbedOperations:
                     details={"lane_id": lane.lane_id, "required_fingerprint": wanted},
                 )
         if lane.quarantine.active:
-            raise quarantined(lane)
+            raise quarantined(lane.lane_id, lane.quarantine.reason)
         self._certifications.require(lane)
         return lane
 
@@ -132,25 +133,31 @@ class EmbedOperations:
         settings = self._settings()
         deadline = call.received_at + (params.deadline_ms or settings.default_deadline_ms) / 1000
         with self._leases.holding(lane.lane_id):
-            tokenized = await self._tokenize(lane, items)
+            tokenized = await self._tokenize(lane, items, deadline)
             if class_ == "bulk":
                 tokens = sum(item.encoding.real_tokens for item in tokenized)
                 if tokens > settings.inline_max_tokens:
                     raise _over_budget("tokens", tokens, settings.inline_max_tokens)
             max_queue_ms = settings.default_max_queue_ms if params.max_queue_ms is None else params.max_queue_ms
             base64 = params.vector_encoding == "base64"
-            rows = await self._compute(call, lane, tokenized, class_, base64, deadline, max_queue_ms)
+            rows = await self._compute(lane, tokenized, class_, base64, deadline, max_queue_ms)
         return self._result(lane, tokenized, rows, base64)
 
-    async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem]) -> list[Tokenized]:
-        tokenizer = lane.loaded_tokenizer or await lane.tokenizer()
-        if sum(len(item.text) for item in items) <= _INLINE_TOKENIZE_CHARS:
-            return _tokenize(tokenizer, lane, items)
-        return await asyncio.to_thread(_tokenize, tokenizer, lane, items)
+    async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
+        short = sum(len(item.text) for item in items) <= _INLINE_TOKENIZE_CHARS
+        if short and lane.loaded_tokenizer is not None:
+            return _tokenize(lane.loaded_tokenizer, lane, items)
+        try:
+            async with asyncio.timeout(deadline - self._clock.monotonic()):
+                tokenizer = await lane.tokenizer()
+                if short:
+                    return _tokenize(tokenizer, lane, items)
+                return await asyncio.to_thread(_tokenize, tokenizer, lane, items)
+        except TimeoutError as error:
+            raise _too_late(lane) from error
 
     async def _compute(
         self,
-        call: Call,
         lane: Lane,
         tokenized: Sequence[Tokenized],
         class_: PriorityClass,
@@ -162,6 +169,9 @@ class EmbedOperations:
         now = self._clock.monotonic()
         if now >= deadline:
             raise _too_late(lane)
+        # Again, because the lane may have failed while the texts were tokenized.
+        if lane.quarantine.active:
+            raise quarantined(lane.lane_id, lane.quarantine.reason)
         estimated_ms = round(lane.start_delay_s(class_) * 1000)
         if estimated_ms > max_queue_ms:
             raise SynapseError(
@@ -174,16 +184,15 @@ class EmbedOperations:
             Row(ticket, index, item.encoding.ids.tobytes(), item.encoding.real_tokens)
             for index, item in enumerate(tokenized)
         ]
-        timers = [loop.call_later(deadline - now, lambda: ticket.fail(_too_late(lane)))]
-        if lane.state != "ready":
-            timers.append(loop.call_later(max(0.0, call.received_at + LOAD_WAIT_S - now), _give_up_load, lane, ticket))
+        expiry = loop.call_later(deadline - now, lambda: ticket.fail(_too_late(lane)))
+        patience = _LoadPatience(lane, ticket, self._clock)
         try:
             lane.submit(ticket, rows)
             return await ticket.done
         finally:
             ticket.done.cancel()
-            for timer in timers:
-                timer.cancel()
+            expiry.cancel()
+            patience.end()
 
     def _result(self, lane: Lane, tokenized: Sequence[Tokenized], rows: Sequence[bytes], base64: bool) -> r.Embedded:
         return r.Embedded(
@@ -228,9 +237,34 @@ def _tokenize(tokenizer: SanitisedTokenizer, lane: Lane, items: Sequence[p.Embed
     return tokenized
 
 
-def _give_up_load(lane: Lane, ticket: Ticket) -> None:
-    if lane.state != "ready":
-        ticket.fail(SynapseError("model_loading", f"{lane.lane_id} is still loading; try again shortly"))
+class _LoadPatience:
+    """Answers a ticket ``model_loading`` when its lane has let it wait for a worker for too long.
+
+    A lane that is ready may lose its worker while the ticket waits, so this goes on until :meth:`end`.
+    """
+
+    def __init__(self, lane: Lane, ticket: Ticket, clock: Clock) -> None:
+        self._lane = lane
+        self._ticket = ticket
+        self._clock = clock
+        self._since = clock.monotonic()
+        self._look_in(LOAD_WAIT_S)
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look_in(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        since = self._lane.not_ready_since
+        waited = 0.0 if since is None else self._clock.monotonic() - max(since, self._since)
+        if waited >= LOAD_WAIT_S:
+            self._ticket.fail(
+                SynapseError("model_loading", f"{self._lane.lane_id} is still loading; try again shortly")
+            )
+        else:
+            self._look_in(LOAD_WAIT_S - waited)
 
 
 def _too_late(lane: Lane) -> SynapseError:

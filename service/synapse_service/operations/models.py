@@ -14,6 +14,7 @@ from synapse_service.jobs.book import JobBook
 from synapse_service.lanes import manifest as manifests
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.onboarding import Onboarding
+from synapse_service.lanes.refusals import in_use
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.rows import model_row
 from synapse_service.router import Call, Router
@@ -87,11 +88,7 @@ class ModelOperations:
             raise SynapseError("model_loading", f"{lane.lane_id} is loading; unload it when it is ready")
         holders = self._leases.holders(lane.lane_id)
         if holders:
-            raise SynapseError(
-                "model_in_use",
-                f"{lane.lane_id} is at work for {len(holders)} holders; wait for them and try again",
-                details={"catalog_id": None, "holders": holders},
-            )
+            raise in_use(lane.lane_id, holders)
         await lane.unload()
         manifest = lane.registration.manifest
         return r.ModelUnloaded(

@@ -54,7 +54,7 @@ class ProbeOperations:
         running = self._jobs.live("probe", lane.lane_id)
         client = call.connection.client
         job = (
-            running[0]
+            await self._jobs.join(running[0])
             if running
             else await self._jobs.start(
                 "probe",

@@ -11,6 +11,7 @@ and should be short: a long one keeps the write-ahead log growing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import threading
@@ -27,7 +28,7 @@ from synapse_service.clock import Clock
 from synapse_service.store.errors import StoreError, store_error
 from synapse_service.store.migrations import MIGRATIONS
 from synapse_service.store.models import DATABASE, TERMINAL_JOB_STATES, Job, State
-from synapse_service.store.opening import Opening, open_file
+from synapse_service.store.opening import Opening, open_file, suspect_mark
 from synapse_wire.errors import SynapseError
 
 T = TypeVar("T")
@@ -84,6 +85,9 @@ class _ConnectionThread:
             failure = store_error(error, self._path)
             if failure is None:
                 raise
+            if failure.reason == "corrupt":
+                with contextlib.suppress(OSError):
+                    suspect_mark(self._path).touch(0o600)
             raise failure from error
         finally:
             if self._connection is not None and self._connection.in_transaction:

@@ -95,15 +95,13 @@ MIGRATIONS: Final[Sequence[Migration]] = (_first_tables,)
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
-    """Take the steps that the file lacks. Raises what SQLite raises; the steps before stay taken."""
+    """Take the steps that the file lacks.
+
+    Raises what SQLite raises; then the steps before stay taken, and closing the connection undoes the one that failed.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     for number, migration in enumerate(migrations[version:], version + 1):
         connection.execute("BEGIN IMMEDIATE")
-        try:
-            migration(connection)
-            connection.execute(f"PRAGMA user_version = {number:d}")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        migration(connection)
+        connection.execute(f"PRAGMA user_version = {number:d}")
+        connection.execute("COMMIT")

@@ -200,7 +200,6 @@ class Pin(Table):
 
 
 TABLES: Final[tuple[Any, ...]] = (State, Model, ModelFile, Job, Certification, Performance, SelfTestReference, Pin)
-TABLE_NAMES: Final = tuple(str(table._meta.table_name) for table in TABLES)
 
 TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"})
 JOB_STATES: Final = frozenset({"queued", "running", "paused_needs_reauth"}) | TERMINAL_JOB_STATES

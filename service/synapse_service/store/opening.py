@@ -27,13 +27,16 @@ from synapse_service.clock import Clock
 from synapse_service.logs import get_logger
 from synapse_service.store.errors import StoreError, store_error
 from synapse_service.store.migrations import Migration, migrate
-from synapse_service.store.models import TABLE_NAMES, connect
+from synapse_service.store.models import connect
 
 _log = get_logger(__name__)
 
 _MAGIC: Final = b"SQLite format 3\x00"
 _VERSION_OFFSET: Final = 60
 _SIDE_FILES: Final = ("-wal", "-shm")
+
+ALWAYS_CHECKED_BYTES: Final = 64 * 1024 * 1024
+"""A file up to this size is checked at each start, which takes less than 50 ms; a larger one when it is suspect."""
 
 OpeningState = Literal["created", "opened", "migrated", "recovered", "rebuilt"]
 
@@ -51,6 +54,11 @@ class Opening:
     def may_lack_commits(self) -> bool:
         """True when the file may be older than what clients have seen."""
         return self.state in ("recovered", "rebuilt")
+
+
+def suspect_mark(path: Path) -> Path:
+    """The empty file whose presence says that SQLite met damage while the service ran."""
+    return _beside(path, ".suspect")
 
 
 class _Damaged(Exception):
@@ -94,8 +102,9 @@ def _open(path: Path, migrations: Sequence[Migration]) -> Opening:
             # So that the schema is in the file itself and doesn't depend on the log beside it.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
-            # Whether it can be written is not known until someone tries.
+            # Whether it can be written is not known until someone tries; BEGIN IMMEDIATE alone doesn't.
             connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"PRAGMA user_version = {version:d}")
             connection.execute("ROLLBACK")
     finally:
         connection.close()
@@ -127,6 +136,9 @@ def _create(path: Path) -> None:
         # Works only before the first page is written, and switching to WAL writes it.
         connection.execute("PRAGMA auto_vacuum = incremental")
         connection.execute("PRAGMA journal_mode = wal")
+    except sqlite3.Error:
+        path.unlink()  # An empty file would look like damage at the next start.
+        raise
     finally:
         connection.close()
 
@@ -140,13 +152,11 @@ def _connect_checked(path: Path, newest: int) -> sqlite3.Connection:
         # The header read before may be older than one that waits in the write-ahead log.
         if version > newest:
             raise StoreError("newer_schema", path)
-        present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for name in TABLE_NAMES:
-            if name in present:
-                # Table by table, so that the time to start doesn't grow with what bulky tables hold.
-                (finding,) = connection.execute(f"PRAGMA quick_check({name})").fetchone()
-                if finding != "ok":
-                    raise _Damaged(finding.replace("\n", " "))
+        if path.stat().st_size <= ALWAYS_CHECKED_BYTES or suspect_mark(path).exists():
+            (finding,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if finding != "ok":
+                raise _Damaged(finding.replace("\n", " "))
+            suspect_mark(path).unlink(missing_ok=True)
     except BaseException as error:
         if connection is not None:
             connection.close()
@@ -183,6 +193,7 @@ def _move_aside(path: Path, clock: Clock) -> Path:
         side = _beside(path, suffix)
         if side.exists():
             side.rename(_beside(kept, suffix))
+    suspect_mark(path).unlink(missing_ok=True)
     return kept
 
 

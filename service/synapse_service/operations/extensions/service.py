@@ -46,7 +46,7 @@ class AboutService:
         self._serving = serving
         self._clock = clock
         self._version = version
-        self._module_generation = module_generation
+        self._module_generation = module_generation()
         self._socket_path = _printable(socket_path)
         self._home = _printable(home)
         self._started_at_ms = clock.wall_ms()
@@ -58,7 +58,7 @@ class AboutService:
         return ServiceInfo(
             server_version=self._version,
             protocol=PROTOCOL,
-            module_generation=self._module_generation(),
+            module_generation=self._module_generation,
             pid=self._pid,
             started_at_ms=self._started_at_ms,
             uptime_ms=round((self._clock.monotonic() - self._started) * 1000),

@@ -1,0 +1,123 @@
+"""`synapse demo`: see it work, with a real model on real texts."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from synapse_cli.options import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from synapse_cli.output import Output
+    from synapse_client import Client
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    question: Annotated[
+        list[str] | None, typer.Option("--ask", metavar="QUESTION", help="Ask this instead; may be given again.")
+    ] = None,
+    load_only: Annotated[
+        bool, typer.Option("--load-only", help="Only load and probe the model, in the service that runs.")
+    ] = False,
+    home: Home = None,
+) -> None:
+    """Start a service in a fresh home, embed the docstrings of Python's standard library, and search in them.
+
+    With --load-only nothing is started: the model is loaded and probed in the service of --home, and its id is the
+    last line that is printed.
+    """
+    from synapse_cli import demo as steps
+    from synapse_cli.output import Output
+    from synapse_cli.reporting import open_client, reporting
+
+    output = Output(as_json=False)
+    with reporting(output, "run the demonstration"):
+        if load_only:
+            with open_client(home) as client:
+                _prepare(client, output)
+                output.line(steps.MODEL_ID)
+        else:
+            with steps.fresh_service() as (fresh_home, seconds), open_client(fresh_home) as client:
+                _took(output, seconds, "started the service")
+                _search(client, output, question or list(steps.QUESTIONS))
+            _how_to_go_on(output)
+
+
+def _search(client: Client, output: Output, questions: list[str]) -> None:
+    from synapse_cli import demo as steps
+    from synapse_cli.docstrings import standard_library
+
+    _prepare(client, output)
+    with _timed(output, "read the docstrings of the standard library"):
+        passages = standard_library()
+    done = 0
+    with (
+        _timed(output, f"embedded {len(passages)} passages"),
+        output.progress(f"Embedding {len(passages)} passages") as progress,
+    ):
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            progress.to(done, len(passages))
+
+        matrix = steps.embed_passages(client, passages, advance)
+    with _timed(output, f"answered {len(questions)} questions"):
+        answers = [steps.ask(client, question, passages, matrix) for question in questions]
+    for question, found in zip(questions, answers, strict=True):
+        output.line()
+        output.line(question)
+        for answer in found:
+            output.line(f"  {answer.score:.3f}  {answer.passage.name}: {_first_line(answer.passage.text)}")
+    row = client.model_status(steps.MODEL_ID)
+    output.line()
+    output.line(f"Fingerprint of these vectors: {row.fingerprint}")
+    output.line("Keep it with an index; another fingerprint is another vector space.")
+
+
+def _prepare(client: Client, output: Output) -> None:
+    from synapse_cli import demo as steps
+
+    with _timed(output, f"loaded {steps.MODEL_ID}"), output.progress("Loading the model") as progress:
+        steps.load_model(client, lambda status: progress.to(status.items_done, status.items_total))
+    label = "Proving its numbers against the reference"
+    with _timed(output, "proved its numbers on this machine"), output.progress(label) as progress:
+        steps.probe_model(client, lambda status: progress.to(status.items_done, status.items_total))
+
+
+def _how_to_go_on(output: Output) -> None:
+    output.line()
+    output.line("To go on:")
+    output.facts(
+        [
+            ("synapse serve --cpu-lanes", "run the service for your own apps"),
+            ("synapse demo --load-only", "load this model into it"),
+            ("synapse embed --model all-minilm-l6-v2 'some text'", "embed from the command line"),
+            ("docs/for-local-apps.md", "use it from your own program"),
+        ]
+    )
+
+
+@contextmanager
+def _timed(output: Output, what: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    _took(output, time.monotonic() - began, what)
+
+
+def _took(output: Output, seconds: float, what: str) -> None:
+    output.line(f"{seconds:7.1f} s  {what}")
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().split("\n", 1)[0]
+    return line if len(line) <= 90 else line[:87] + "..."

@@ -1,0 +1,204 @@
+"""Durable embedding: accept an over-budget batch, compute it in short turns, and commit page after page.
+
+Rows are computed shortest first in chunks that go through the lane's ordinary bulk queue, so an interactive request
+waits for one chunk at most. Two chunks are in the queue at a time, which keeps the worker busy while results are
+assembled and a page is written; and at most one page is being written, which bounds memory. A page is acknowledged by
+becoming readable, and it becomes readable in the transaction that stores it.
+
+What a crash can cost, by where it strikes: before the acceptance is committed, the request (its client was told
+nothing); after it, the rows of pages that were not committed, which the next attempt computes again; never a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.admission.queue import Row, Ticket
+from synapse_service.clock import Clock
+from synapse_service.jobs import submissions
+from synapse_service.jobs.batch import TokenizedBatch, chunks
+from synapse_service.jobs.book import JobBook, LiveJob
+from synapse_service.jobs.pages import Page, PageAssembler, encode_item
+from synapse_service.jobs.submissions import Attempt, Binding
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.refusals import quarantined
+from synapse_service.store.database import Store
+from synapse_wire.errors import SynapseError
+
+MAX_LIVE_JOBS: Final = 64
+"""Embedding jobs that wait or run at a time; each holds the tokens of its rows in memory."""
+
+_WINDOW: Final = 2
+"""Chunks in the lane's queue at a time."""
+
+
+class EmbeddingJobs:
+    """Accepts and runs durable embedding jobs; one for the service."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        book: JobBook,
+        leases: LeaseBook,
+        clock: Clock,
+        new_id: Callable[[], str],
+        module_generation: int,
+        chunk_tokens: Callable[[], int],
+        ttl_s: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._book = book
+        self._leases = leases
+        self._clock = clock
+        self._new_id = new_id
+        self._generation = module_generation
+        self._chunk_tokens = chunk_tokens
+        self._ttl_s = ttl_s
+
+    async def submit(self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None) -> str:
+        """The job that computes ``batch``, once it is on disk; raises ``idempotency_conflict`` or ``queue_full``."""
+        live = len(self._book.live("embed.batch"))
+        if live >= MAX_LIVE_JOBS:
+            raise SynapseError(
+                "queue_full",
+                f"{live} embedding jobs are at work or waiting already; submit again when one has ended",
+                details={"class": "bulk", "depth": live},
+            )
+        # A client that hangs up now must not leave an accepted job without anyone who runs it.
+        return await asyncio.shield(asyncio.create_task(self._accept(lane, batch, binding, client)))
+
+    async def _accept(self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None) -> str:
+        job_id, submission_id, now = self._new_id(), self._new_id(), self._clock.wall_ms()
+        attempt = await self._store.write(
+            lambda: submissions.accept(
+                binding,
+                job_id=job_id,
+                submission_id=submission_id,
+                client=client,
+                generation=self._generation,
+                now_ms=now,
+            )
+        )
+        if attempt.fresh:
+            job = self._book.adopt(
+                "embed.batch",
+                job_id,
+                lane.lane_id,
+                lambda job: self._run(lane, batch, attempt, job),
+                submission_id=attempt.submission_id,
+                client=client,
+            )
+            job.pages_available = attempt.pages
+            job.progress(len(attempt.committed), len(batch))
+        return attempt.job_id
+
+    async def _run(self, lane: Lane, batch: TokenizedBatch, attempt: Attempt, job: LiveJob) -> None:
+        with self._leases.holding(lane.lane_id, "job", job.job_id):
+            try:
+                async with asyncio.timeout(self._ttl_s()):
+                    await _Run(lane, batch, attempt, job, self._store, self._chunk_tokens()).run()
+            except TimeoutError as error:
+                hours = round(self._ttl_s() / 3600, 1)
+                raise SynapseError("deadline_exceeded", f"the job was not done after {hours} hours") from error
+
+
+class _Run:
+    """One attempt at one submission."""
+
+    def __init__(
+        self, lane: Lane, batch: TokenizedBatch, attempt: Attempt, job: LiveJob, store: Store, chunk_tokens: int
+    ) -> None:
+        self._lane = lane
+        self._batch = batch
+        self._attempt = attempt
+        self._job = job
+        self._store = store
+        self._chunk_tokens = chunk_tokens
+        self._assembler = PageAssembler()
+        self._pages = attempt.pages
+        self._done = len(attempt.committed)
+        self._commit: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        waiting: deque[tuple[list[int], Ticket]] = deque()
+        pending = deque(chunks(self._batch, self._batch.by_length(self._attempt.committed), self._chunk_tokens))
+        try:
+            while pending or waiting:
+                while pending and len(waiting) < _WINDOW:
+                    ordinals = pending.popleft()
+                    waiting.append((ordinals, self._ask(ordinals)))
+                ordinals, ticket = waiting[0]
+                rows = await self._answer(ordinals, ticket)
+                waiting.popleft()
+                await self._collect(ordinals, rows)
+            await self._finish()
+        except SynapseError:
+            # What was computed before the failure is worth keeping: the next attempt starts behind it.
+            await self._finish()
+            raise
+        finally:
+            for _, ticket in waiting:
+                ticket.done.cancel()
+            if self._commit is not None:
+                await asyncio.gather(self._commit, return_exceptions=True)
+
+    def _ask(self, ordinals: list[int]) -> Ticket:
+        if self._lane.quarantine.active:
+            raise quarantined(self._lane.lane_id, self._lane.quarantine.reason)
+        ids = [self._batch.item_ids[ordinal] for ordinal in ordinals]
+        ticket = Ticket("bulk", self._attempt.encoding, ids, asyncio.get_running_loop().create_future())
+        rows = [
+            Row(ticket, index, self._batch.token_ids(ordinal), self._batch.tokens(ordinal))
+            for index, ordinal in enumerate(ordinals)
+        ]
+        self._lane.submit(ticket, rows, bounded=False)
+        return ticket
+
+    async def _answer(self, ordinals: list[int], ticket: Ticket) -> list[bytes]:
+        while True:
+            try:
+                return await ticket.done
+            except SynapseError as error:
+                # A lost worker is replaced for the next call; a lane that keeps failing is quarantined, and its
+                # refusal, which is no crash, ends the job.
+                if error.code != "engine_crashed" or "item_id" in (error.details or {}):
+                    raise
+            ticket = self._ask(ordinals)
+
+    async def _collect(self, ordinals: list[int], rows: list[bytes]) -> None:
+        quoted = self._attempt.encoding == "f32"
+        for ordinal, row in zip(ordinals, rows, strict=True):
+            vector = b'"' + binascii.b2a_base64(row, newline=False) + b'"' if quoted else row
+            page = self._assembler.add(ordinal, encode_item(self._batch, ordinal, vector))
+            if page is not None:
+                await self._write(page)
+
+    async def _finish(self) -> None:
+        page = self._assembler.flush()
+        if page is not None:
+            await self._write(page)
+        await self._written()
+
+    async def _write(self, page: Page) -> None:
+        await self._written()
+        self._commit = asyncio.create_task(self._commit_page(page))
+
+    async def _written(self) -> None:
+        commit, self._commit = self._commit, None
+        if commit is not None:
+            await commit
+
+    async def _commit_page(self, page: Page) -> None:
+        index, done = self._pages, self._done + len(page.ordinals)
+        await self._store.write(
+            lambda: submissions.commit_page(self._attempt.submission_id, self._job.job_id, index, page, done)
+        )
+        self._pages, self._done = index + 1, done
+        self._job.pages_available = self._pages
+        self._job.progress(done, len(self._batch))

@@ -1,0 +1,221 @@
+"""Submissions in the database: what a request key is bound to, the attempts at it, and the pages that are committed.
+
+A *submission* is one over-budget ``embed.batch``, however often it is sent. Its pages carry one continuing index;
+every attempt (a job) reads and extends the same pages, so an attempt after a crash computes only what is missing.
+
+====================  ===========================  ==================================================================
+state of the key      latest attempt               a request with the same digest
+====================  ===========================  ==================================================================
+unknown               (none)                       makes the submission and its first attempt
+known                 queued, running or done      joins that attempt
+known                 failed                       starts a fresh attempt that continues after the committed pages
+====================  ===========================  ==================================================================
+
+Another digest, or pages that were made under another fingerprint, is ``idempotency_conflict``. All functions run
+inside one transaction of the store: of several clients that race with one key exactly one makes the attempt.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from peewee import SQL
+
+from synapse_service.jobs.pages import Page
+from synapse_service.store.models import Job, ResultPage, Submission
+from synapse_wire.errors import SynapseError, invalid_state
+from synapse_wire.results import Provenance
+
+ENDED_WITHOUT_RESULT = ("failed", "needs_reauth_expired")
+
+
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a submission is: fixed when it is first accepted."""
+
+    request_key: str | None
+    digest: str
+    model_id: str
+    fingerprint: str
+    dims: int
+    provenance: Provenance
+    encoding: Literal["json", "f32"]
+    items_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The job that serves a submission. ``fresh`` is False when the request joined one that exists.
+
+    ``committed`` are the ordinals whose results are on disk, ``pages`` the number of pages that hold them.
+    """
+
+    job_id: str
+    submission_id: str
+    fresh: bool
+    encoding: Literal["json", "f32"]
+    committed: frozenset[int]
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """A page as a reader gets it. ``payload`` is None when there is no such page yet."""
+
+    binding: Binding
+    job_id: str
+    state: str
+    payload: bytes | None
+    pages: int
+
+
+def accept(
+    binding: Binding, *, job_id: str, submission_id: str, client: str | None, generation: int, now_ms: int
+) -> Attempt:
+    """Join or start the attempt for a binding; raises ``idempotency_conflict``."""
+    known = None
+    if binding.request_key is not None:
+        known = Submission.get_or_none(Submission.request_key == binding.request_key)
+    if known is None:
+        Submission.create(
+            submission_id=submission_id,
+            request_key=binding.request_key,
+            digest=binding.digest,
+            binding=msgspec.json.encode(binding).decode(),
+            pages=0,
+            items_done=0,
+            created_ms=now_ms,
+        )
+        _new_job(binding, job_id, submission_id, client, generation, now_ms, items_done=0)
+        return Attempt(job_id, submission_id, True, binding.encoding, frozenset(), 0)
+    first = msgspec.json.decode(known.binding, type=Binding)
+    _check_binding(first, binding)
+    latest = (
+        Job.select()
+        .where(Job.submission == known.submission_id)
+        .order_by(SQL("rowid").desc())
+        .first()
+    )
+    if latest is not None and latest.state not in ENDED_WITHOUT_RESULT:
+        return Attempt(latest.job_id, known.submission_id, False, first.encoding, frozenset(), known.pages)
+    _new_job(binding, job_id, known.submission_id, client, generation, now_ms, items_done=known.items_done)
+    Submission.update(expires_ms=None).where(Submission.submission_id == known.submission_id).execute()
+    return Attempt(
+        job_id, known.submission_id, True, first.encoding, committed_ordinals(known.submission_id), known.pages
+    )
+
+
+def conflict(request_key: str, digest: str) -> SynapseError | None:
+    """The refusal of a key that is bound to other content; None when the key is free or bound to this digest."""
+    known = Submission.get_or_none(Submission.request_key == request_key)
+    return None if known is None or known.digest == digest else _conflict(request_key, "other content")
+
+
+def committed_ordinals(submission_id: str) -> frozenset[int]:
+    """The items whose results are on disk."""
+    found: set[int] = set()
+    for row in ResultPage.select(ResultPage.ordinals).where(ResultPage.submission == submission_id):
+        ordinals = array("I")
+        ordinals.frombytes(row.ordinals)
+        found.update(ordinals)
+    return frozenset(found)
+
+
+def commit_page(submission_id: str, job_id: str, page_index: int, page: Page, items_done: int) -> None:
+    """Make a page visible: its bytes, its place and the counters, in the caller's transaction."""
+    ResultPage.create(
+        submission=submission_id, page_index=page_index, ordinals=page.ordinals.tobytes(), payload=page.payload
+    )
+    counters = {Submission.pages: page_index + 1, Submission.items_done: items_done}
+    Submission.update(counters).where(Submission.submission_id == submission_id).execute()
+    Job.update(items_done=items_done).where(Job.job_id == job_id).execute()
+
+
+def read_page(job_id: str, cursor: int) -> StoredPage:
+    """The page at ``cursor`` of a job's submission; raises ``invalid_request`` for a job that has no pages."""
+    job = Job.get_or_none(Job.job_id == job_id)
+    if job is None or job.submission_id is None:
+        raise invalid_state(f"no embedding job {job_id!r} is known; it may have expired", job_id=job_id)
+    submission = Submission.get_by_id(job.submission_id)
+    if cursor > submission.pages:
+        raise invalid_state(
+            f"the cursor {cursor} is beyond the {submission.pages} pages that are available",
+            field="cursor",
+            cursor=cursor,
+            pages_available=submission.pages,
+        )
+    row = ResultPage.get_or_none(ResultPage.submission == submission.submission_id, ResultPage.page_index == cursor)
+    return StoredPage(
+        binding=msgspec.json.decode(submission.binding, type=Binding),
+        job_id=job_id,
+        state=job.state,
+        payload=None if row is None else bytes(row.payload),
+        pages=submission.pages,
+    )
+
+
+def expire(now_ms: int, max_pages: int) -> bool:
+    """Remove what has outlived its retention, at most ``max_pages`` pages at a time; True when more is left.
+
+    Deleting a page frees half a megabyte of database; doing hundreds in one transaction would stall every writer.
+    """
+    expired = Submission.expires_ms.is_null(False) & (Submission.expires_ms <= now_ms)
+    for submission in Submission.select(Submission.submission_id).where(expired).limit(1):
+        pages = [
+            row.page_index
+            for row in ResultPage.select(ResultPage.page_index)
+            .where(ResultPage.submission == submission.submission_id)
+            .limit(max_pages)
+        ]
+        if pages:
+            ResultPage.delete().where(
+                ResultPage.submission == submission.submission_id, ResultPage.page_index.in_(pages)
+            ).execute()
+            return True
+        Job.delete().where(Job.submission == submission.submission_id).execute()
+        Submission.delete_by_id(submission.submission_id)
+        return True
+    Job.delete().where(Job.submission.is_null(), Job.expires_ms.is_null(False), Job.expires_ms <= now_ms).execute()
+    return False
+
+
+def _check_binding(first: Binding, now: Binding) -> None:
+    assert now.request_key is not None
+    if first.digest != now.digest:
+        raise _conflict(now.request_key, "other content")
+    if first.fingerprint != now.fingerprint:
+        raise _conflict(now.request_key, f"vectors of another fingerprint ({first.fingerprint})")
+
+
+def _conflict(request_key: str, what: str) -> SynapseError:
+    return SynapseError(
+        "idempotency_conflict",
+        f"the request key is bound to {what}; use a new key for this request",
+        details={"request_key": request_key},
+    )
+
+
+def _new_job(
+    binding: Binding,
+    job_id: str,
+    submission_id: str,
+    client: str | None,
+    generation: int,
+    now_ms: int,
+    *,
+    items_done: int,
+) -> None:
+    Job.create(
+        job_id=job_id,
+        kind="embed.batch",
+        state="queued",
+        model_id=binding.model_id,
+        submission=submission_id,
+        client_name=client,
+        module_generation=generation,
+        items_total=binding.items_total,
+        items_done=items_done,
+        created_ms=now_ms,
+    )

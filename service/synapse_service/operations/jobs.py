@@ -1,0 +1,84 @@
+"""``embed.result`` and ``job.resume``: reading what a durable job has committed, and taking up one that paused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from synapse_service.jobs import submissions
+from synapse_service.jobs.book import JobBook
+from synapse_service.router import Call, Router
+from synapse_service.store.database import Store
+from synapse_service.store.models import TERMINAL_JOB_STATES
+from synapse_wire import params as p
+from synapse_wire import results as r
+from synapse_wire.errors import invalid_state
+
+
+class EncodedPage(r.Envelope, frozen=True, kw_only=True):
+    """``results.EmbedPage`` with the items as they are stored: already JSON, copied and never encoded again."""
+
+    job_id: str
+    state: str
+    page_index: int
+    items: msgspec.Raw
+    pages_available: int
+    next_cursor: int | None
+
+
+class JobOperations:
+    """The contract's operations about jobs."""
+
+    def __init__(
+        self, *, store: Store, book: JobBook, module_generation: int, table_epoch: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._book = book
+        self._generation = module_generation
+        self._table_epoch = table_epoch
+
+    def register(self, router: Router) -> None:
+        """Serve the operations."""
+        router.add("embed.result", self.result)
+        router.add("job.resume", self.resume)
+
+    async def result(self, call: Call, params: p.EmbedResult) -> EncodedPage:
+        """One page, or an empty one when the job has not got that far."""
+        cursor = params.cursor or 0
+        page = await self._store.read(lambda: submissions.read_page(params.job_id, cursor))
+        payload = page.payload if page.payload is not None else b"[]"
+        if params.max_page_bytes is not None and len(payload) > params.max_page_bytes:
+            raise invalid_state(
+                f"the page has {len(payload)} bytes, more than the {params.max_page_bytes} that are wanted",
+                field="max_page_bytes",
+                page_bytes=len(payload),
+                max_page_bytes=params.max_page_bytes,
+            )
+        after = cursor + 1 if page.payload is not None else cursor
+        more = after < page.pages or page.state not in TERMINAL_JOB_STATES
+        return EncodedPage(
+            fingerprint=page.binding.fingerprint,
+            table_epoch=self._table_epoch(),
+            dims=page.binding.dims,
+            provenance=page.binding.provenance,
+            module_generation=self._generation,
+            equivalent_to=[],
+            job_id=page.job_id,
+            state=page.state,
+            page_index=cursor,
+            items=msgspec.Raw(payload),
+            pages_available=page.pages,
+            next_cursor=after if more else None,
+        )
+
+    async def resume(self, call: Call, params: p.JobRef) -> r.JobStatus:
+        """Take up a job that paused for a credential; raises ``invalid_request`` for any other."""
+        status = await self._book.status(params.job_id)
+        if status.state != "paused_needs_reauth":
+            raise invalid_state(
+                f"job {params.job_id!r} is {status.state}; only a job that is paused for a credential can be resumed",
+                job_id=params.job_id,
+                state=status.state,
+            )
+        return await self._book.resume(params.job_id)
