@@ -1,4 +1,4 @@
-"""Data that ships with the product: probe texts now; the catalog, self-check figures and icons belong here too."""
+"""Data that ships with the product: the catalog, the figures of its self-checks, and the texts of probes."""
 
 from __future__ import annotations
 

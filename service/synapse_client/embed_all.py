@@ -10,7 +10,8 @@ what happens                            what follows
 ======================================  ==============================================================================
 a batch is answered at once             its items are handed over
 a batch becomes a job                   its pages are read as they appear, while further batches are submitted
-the service is away                     the step is repeated until it is back, for ``patience_s``
+the service is away                     the step is repeated until it is back, for ``patience_s``; but at the first
+                                        batch that is raised at once
 it refuses what is safe to repeat       the same, after the time that the refusal names
 the job ends as ``module_restarted``    the same batch under the same key; reading goes on behind the last page
 the job ends otherwise transiently      the same, after the time that its error names
@@ -136,19 +137,20 @@ class BulkEmbedding:
             if batch.job_id is None and batch.answer is None:
                 self._accept(batch, (yield from self._ask(self._submission(batch))))
             if batch.answer is not None:
-                items, batch.answer = batch.answer, None
-                yield self._take(batch, items)
+                items, batch.answer = self._take(batch, batch.answer), None
                 self._report("done")
+                yield items
                 self._check_complete(batch)
                 return
             page = yield from self._read(batch)
             if page is None:
                 continue
+            items = self._take(batch, page.items)
+            self._report(page.state)
             if page.items:
                 batch.cursor = page.page_index + 1
                 looks = calls.poll_intervals(ceiling_s=_LONGEST_POLL_S)
-                yield self._take(batch, page.items)
-            self._report(page.state)
+                yield items
             yield from self._look_ahead()
             if page.ended and page.state == "done":
                 self._check_complete(batch)
@@ -176,15 +178,15 @@ class BulkEmbedding:
         status = yield from self._ask(calls.job_status(batch.job_id))
         error = calls.failure(status)
         restarted = error.code == "module_restarted"
-        yield self._pause_or_raise(error, RETRY_S if restarted else _pause_after(error))
+        yield self._pause_or_raise(error, RETRY_S if restarted else self._pause_after(error))
         batch.job_id = None
 
     def _take(self, batch: Batch, items: list[Item]) -> list[Item]:
-        fingerprint = items[0].fingerprint
-        if self._fingerprint is None:
-            self._fingerprint = fingerprint
-        if fingerprint != self._fingerprint:
-            raise FingerprintChanged(self._fingerprint, fingerprint, batch.key)
+        for item in items[:1]:  # they come in one envelope
+            if self._fingerprint is None:
+                self._fingerprint = item.fingerprint
+            if item.fingerprint != self._fingerprint:
+                raise FingerprintChanged(self._fingerprint, item.fingerprint, batch.key)
         fresh = batch.take(items)
         self._received += len(fresh)
         if fresh:
@@ -245,7 +247,7 @@ class BulkEmbedding:
             try:
                 answer: T = yield call
             except (SynapseError, ClientError) as error:
-                pause = self._pause_or_raise(error, _pause_after(error))
+                pause = self._pause_or_raise(error, self._pause_after(error))
             else:
                 return answer
             yield pause
@@ -259,6 +261,17 @@ class BulkEmbedding:
             raise error
         return Pause(seconds)
 
+    def _pause_after(self, error: SynapseError | ClientError) -> float | None:
+        """How long to wait before the same request is sent again, or None when that would be wrong."""
+        if isinstance(error, ClientError):
+            # A service that has never been there has nothing of ours; the caller wants to hear of it at once.
+            return RETRY_S if error.transient and self._jobs else None
+        if error.class_ != "transient" or not error.safe_to_retry_same_request:
+            return None
+        if "item_id" in (error.details or {}):
+            return None  # the item would fail again, and twice puts the lane in quarantine
+        return RETRY_S if error.retry_after_ms is None else error.retry_after_ms / 1000
+
     def _report(self, state: str) -> None:
         if self._on_progress is not None:
             self._on_progress(
@@ -271,17 +284,6 @@ class BulkEmbedding:
                     state=state,
                 )
             )
-
-
-def _pause_after(error: SynapseError | ClientError) -> float | None:
-    """How long to wait before the same request is sent again, or None when that would be wrong."""
-    if isinstance(error, ClientError):
-        return RETRY_S if error.transient else None
-    if error.class_ != "transient" or not error.safe_to_retry_same_request:
-        return None
-    if "item_id" in (error.details or {}):
-        return None  # the item would fail again, and twice puts the lane in quarantine
-    return RETRY_S if error.retry_after_ms is None else error.retry_after_ms / 1000
 
 
 def source_of(items: Any) -> Any:

@@ -14,12 +14,12 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
 from synapse_service.admission.leases import LeaseBook
@@ -36,6 +36,8 @@ from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
 from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
 from synapse_service.jobs.book import JobBook
+from synapse_service.jobs.embedding import EmbeddingJobs
+from synapse_service.jobs.retention import Retention
 from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.lane import Lane, Pacing
 from synapse_service.lanes.loader import Loader
@@ -45,8 +47,11 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_launch import worker_launch
 from synapse_service.logs import Logs, configure, get_logger
+from synapse_service.operations.admission import AdmissionOperations
 from synapse_service.operations.embed import EmbedOperations
 from synapse_service.operations.extensions import events, logs, service, settings
+from synapse_service.operations.extensions import jobs as extension_jobs
+from synapse_service.operations.jobs import JobOperations
 from synapse_service.operations.models import ModelOperations
 from synapse_service.operations.probe import ProbeOperations
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
@@ -123,7 +128,7 @@ async def serve(
     if orphans:
         _log.info("jobs_ended_by_restart", jobs=len(orphans))
     try:
-        parts = _assemble(environ, paths, settings_store, database, generation, log, lock)
+        parts = _assemble(environ, paths, settings_store, database, generation, len(orphans), log, lock)
     except BaseException:
         await database.close()
         raise
@@ -140,7 +145,7 @@ async def serve(
         # Windows has no signal handlers on its loop; there the pipe and `synapse stop` remain.
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, request_stop, DEFAULT_DRAIN_S)
-    housekeeping = asyncio.create_task(parts.idle.run(), name="idle lanes")
+    housekeeping = [asyncio.create_task(work(), name=name) for name, work in parts.housekeeping.items()]
     try:
         await parts.server.start()
         _log.info("ready", address=paths.endpoint.address, module_generation=generation)
@@ -150,7 +155,8 @@ async def serve(
         parts.about.announce(terminal=True)
         await parts.server.stop(drain_s)
     finally:
-        housekeeping.cancel()
+        for task in housekeeping:
+            task.cancel()
         await parts.jobs.close()
         await parts.lanes.close()
         await database.close()
@@ -164,7 +170,7 @@ class _Parts:
     server: SocketServer
     lanes: LaneRegistry
     jobs: JobBook
-    idle: IdleUnloader
+    housekeeping: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     about: service.AboutService
     register_service: Callable[[Callable[[float], None]], None]
 
@@ -175,6 +181,7 @@ def _assemble(
     settings_store: SettingsStore,
     database: Store,
     generation: int,
+    inherited: int,
     log: Logs,
     lock: InstanceLock,
 ) -> _Parts:
@@ -232,7 +239,18 @@ def _assemble(
         new_id=_new_id,
         module_generation=generation,
         retention_ms=lambda: current().result_ttl_ms,
-        publish=lambda status, terminal: hub.publish("jobs", status, terminal=terminal, key=status.job_id),
+        publish=lambda row, terminal: hub.publish("jobs", row, terminal=terminal, key=row.job_id),
+        inherited=inherited,
+    )
+    embedding = EmbeddingJobs(
+        store=database,
+        book=jobs,
+        leases=leases,
+        clock=clock,
+        new_id=_new_id,
+        module_generation=generation,
+        chunk_tokens=lambda: current().bulk_quantum_tokens,
+        ttl_s=lambda: current().result_ttl_ms / 1000,
     )
     fetcher = Fetcher(blobs, proxy=lambda: current().http_proxy, ca_file=lambda: current().ca_file)
     onboarding = Onboarding(
@@ -253,6 +271,7 @@ def _assemble(
         lanes=lanes,
         certifications=ledger,
         leases=leases,
+        embedding=embedding,
         settings=current,
         clock=clock,
         module_generation=generation,
@@ -272,6 +291,9 @@ def _assemble(
     ProbeOperations(
         lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
     ).register(router)
+    JobOperations(store=database, book=jobs, module_generation=generation, table_epoch=table_epoch).register(router)
+    AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
+    extension_jobs.register(router, jobs, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
     server = SocketServer(router, paths.endpoint, lock, limits, clock, lambda: generation)
@@ -316,7 +338,9 @@ def _assemble(
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
     idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=lambda: current().idle_unload_ms / 1000)
-    return _Parts(server, lanes, jobs, idle, about, register_service)
+    retention = Retention(store=database, clock=clock)
+    housekeeping = {"idle lanes": idle.run, "retention": retention.run}
+    return _Parts(server, lanes, jobs, housekeeping, about, register_service)
 
 
 def _lane_summary(lane: Lane) -> dict[str, object]:

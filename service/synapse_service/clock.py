@@ -7,10 +7,11 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two times that must not be confused.
+    """Three times that must not be confused.
 
     Durations and deadlines use ``monotonic``, which no clock change moves. ``wall_ms`` is for stamps that people
-    read or that must mean something after a restart.
+    read. ``steady_ms`` is for how long something is kept: it survives a restart as the wall clock does, but a wall
+    clock that is set while the process runs doesn't move it.
     """
 
     def monotonic(self) -> float:
@@ -21,12 +22,22 @@ class Clock(Protocol):
         """Milliseconds since 1970 in UTC."""
         ...
 
+    def steady_ms(self) -> int:
+        """``wall_ms`` as it was when the process started, plus the monotonic time since."""
+        ...
+
 
 class SystemClock:
     """The clocks of the operating system."""
+
+    def __init__(self) -> None:
+        self._offset_ms = self.wall_ms() - round(time.monotonic() * 1000)
 
     def monotonic(self) -> float:
         return time.monotonic()
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def steady_ms(self) -> int:
+        return self._offset_ms + round(time.monotonic() * 1000)

@@ -249,10 +249,11 @@ class Connection(asyncio.Protocol):
     def _turn(self) -> None:
         """Serve waiting lines until the turn is over or the peer must read first, and write the replies together."""
         waiting = self._waiting
+        serve = self._serve
         replies: list[bytes] = []
         size = 0
         for _ in range(min(len(waiting), _LINES_A_TURN)):
-            reply = self._serve(waiting.popleft())
+            reply = serve(waiting.popleft())
             if reply is not None:
                 replies.append(reply)
                 size += len(reply)

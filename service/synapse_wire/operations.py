@@ -56,7 +56,7 @@ CONTRACT: Final[Mapping[str, Operation]] = _table(
     Operation("model.status", "query", p.ModelStatus, (r.JobStatus, r.ModelRow)),
     Operation("model.unload", "mutate", p.ModelUnload, (r.ModelUnloaded,)),
     Operation("models.list", "query", p.NoParams, (r.ModelsList,)),
-    Operation("models.catalog", "query"),
+    Operation("models.catalog", "query", p.ModelsCatalog, (r.ModelsCatalog,)),
     Operation("models.download", "mutate"),
     Operation("models.download.cancel", "mutate"),
     Operation("models.remove", "mutate"),

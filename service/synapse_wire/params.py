@@ -138,6 +138,15 @@ class ModelUnload(msgspec.Struct, frozen=True, kw_only=True):
     model_id: Name
 
 
+class ModelsCatalog(Params, frozen=True, kw_only=True):
+    """``models.catalog``: the filters narrow the list together; an absent one narrows nothing."""
+
+    query: str | None = None
+    task: Literal["embed", "rerank", "generate"] | None = None
+    runnable_here: bool | None = None
+    installed: bool | None = None
+
+
 class ModelRef(Params, frozen=True, kw_only=True):
     """An operation about one model."""
 

@@ -176,7 +176,7 @@ class ModelLoadAccepted(Result, frozen=True, kw_only=True):
 
 
 class JobStatus(Result, frozen=True, kw_only=True):
-    """``model.status`` and ``probe.status`` of a job."""
+    """``model.status`` and ``probe.status`` of a job; the last four members only while it is paused."""
 
     job_id: str
     kind: str
@@ -186,10 +186,19 @@ class JobStatus(Result, frozen=True, kw_only=True):
     module_generation: int
     error: dict[str, Any] | UnsetType = UNSET
     pages_available: int | UnsetType = UNSET
+    logical_handle: str | UnsetType = UNSET
+    paused_at_ms: int | UnsetType = UNSET
+    resume_deadline_ms: int | UnsetType = UNSET
+    action: str | UnsetType = UNSET
 
 
 class SelfCheckState(Result, frozen=True, kw_only=True):
+    """A lane's self-check; on a lane of the catalog with the check's identity, and once it ran with its figures."""
+
     state: str
+    check_id: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    evidence: dict[str, Any] | UnsetType = UNSET
 
 
 class RecommendedBatch(Result, frozen=True, kw_only=True):
@@ -236,6 +245,43 @@ class ModelUnloaded(Result, frozen=True, kw_only=True):
     state: str
     engine: str
     task: str
+
+
+class CatalogUpstream(Result, frozen=True, kw_only=True):
+    hf_repo: str
+    revision: str
+
+
+class CatalogBackend(Result, frozen=True, kw_only=True):
+    """One lane of a catalog model on this machine."""
+
+    backend: str
+    lane_id: str
+    fingerprint: str
+    runnable: bool
+    reason: str | None
+    installed: bool
+    self_check: SelfCheckState | None
+
+
+class CatalogModel(Result, frozen=True, kw_only=True):
+    """One model in ``models.catalog``; ``backends`` are in the order of preference."""
+
+    id: str
+    task: str
+    name: str
+    description: str
+    default_for_task: bool
+    upstream: CatalogUpstream
+    manifest_digest: str
+    download_bytes: int
+    install_state: str
+    backends: list[CatalogBackend]
+
+
+class ModelsCatalog(Result, frozen=True, kw_only=True):
+    catalog_revision: str
+    models: list[CatalogModel]
 
 
 class ProbeLane(Result, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A running fake service, in a home folder of its own."""
+"""A running fake service, in a home folder of its own, and a client of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.bulk import Pauses
 from fixtures.fake_service import FakeService, model_row, short_folder
+from synapse_client import Client
 
 
 @pytest.fixture
@@ -23,3 +25,10 @@ def fake(home: Path) -> Iterator[FakeService]:
     with FakeService(home / "run") as service:
         service.models["mini"] = model_row("mini")
         yield service
+
+
+@pytest.fixture
+def client(fake: FakeService) -> Iterator[Client]:
+    """A blocking client of the fake service that doesn't really sleep."""
+    with Client(fake.address, sleep=Pauses()) as opened:
+        yield opened

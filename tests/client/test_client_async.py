@@ -247,6 +247,7 @@ async def test_a_closed_client_stays_closed(fake: FakeService) -> None:
 
 
 async def test_a_large_batch_crosses_whole(fake: FakeService) -> None:
+    fake.durable.inline_items = 4096
     texts = [f"{index} " + "word " * 2000 for index in range(300)]
     async with AsyncClient(fake.address) as client:
         both = await asyncio.gather(client.embed_batch("mini", texts), client.embed_batch("mini", texts))

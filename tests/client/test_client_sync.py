@@ -279,6 +279,7 @@ def test_a_request_over_the_line_limit_is_refused_before_it_is_sent(fake: FakeSe
 
 
 def test_a_large_request_and_a_large_reply_cross_whole(fake: FakeService) -> None:
+    fake.durable.inline_items = 4096
     texts = [f"{index} " + "word " * 2000 for index in range(400)]
     with Client(fake.address) as client:
         answer = client.embed_batch("mini", texts)

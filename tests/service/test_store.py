@@ -346,7 +346,7 @@ async def test_a_closed_store_refuses(path: Path, clock: FakeClock) -> None:
         with pytest.raises(StoreError) as caught:
             await refused
         assert caught.value.reason == "closed"
-        assert caught.value.to_synapse().details == {"reason": "closed", "path": str(path)}
+        assert caught.value.details == {"reason": "closed", "path": str(path)}
 
 
 def test_a_connection_stuck_in_a_transaction_is_replaced(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

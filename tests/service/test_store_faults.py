@@ -80,7 +80,7 @@ def test_a_full_database_is_storage_full_though_peewee_hides_it(path: Path, cloc
     store.write_sync(lambda: DATABASE.pragma("max_page_count", 60))
     acknowledged, error = fill(store)
     assert error.reason == "storage_full"
-    assert error.to_synapse().details == {"reason": "storage_full", "path": str(path)}
+    assert error.details == {"reason": "storage_full", "path": str(path)}
     # What reaches the store is Peewee's failed rollback; the true cause is further down.
     assert str(error.__cause__) == "cannot rollback - no transaction is active"
     assert store.read_sync(blob_numbers) == acknowledged

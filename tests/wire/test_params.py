@@ -66,6 +66,7 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "model.status": [{"job_id": "j"}, {"model_id": "m"}],
     "model.unload": [{"model_id": "m"}],
     "models.list": [{}],
+    "models.catalog": [{"query": "q", "task": "rerank", "runnable_here": True, "installed": False}],
     "probe.start": [{"model_id": "m"}],
     "probe.status": [{"job_id": "j"}],
     "probe.report": [{"model_id": "m"}],

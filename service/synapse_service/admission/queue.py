@@ -27,9 +27,22 @@ _ROUND_TOKENS: Final = 32_768
 
 
 class Ticket:
-    """One accepted request. ``done`` resolves to one encoded row per input, in request order."""
+    """One accepted request. ``done`` resolves to one encoded row per input, in request order.
 
-    __slots__ = ("_missing", "_rows", "class_", "done", "encoding", "item_ids", "results", "started")
+    ``queued_at`` is the monotonic time at which its lane took it, ``waited_s`` the seconds until its first row began.
+    """
+
+    __slots__ = (
+        "_missing",
+        "class_",
+        "done",
+        "encoding",
+        "item_ids",
+        "queued_at",
+        "results",
+        "started",
+        "waited_s",
+    )
 
     def __init__(
         self,
@@ -43,6 +56,8 @@ class Ticket:
         self.item_ids = item_ids
         self.done = done
         self.started = False
+        self.queued_at = 0.0
+        self.waited_s: float | None = None
         self.results: list[bytes | None] = [None] * len(item_ids)
         self._missing = len(item_ids)
 
@@ -101,10 +116,10 @@ class LaneQueue:
         # Tokens of each unanswered ticket that no worker call has taken yet.
         self._open: dict[PriorityClass, dict[Ticket, int]] = {"interactive": {}, "bulk": {}}
 
-    def add(self, ticket: Ticket, rows: Sequence[Row]) -> None:
-        """Accept a ticket's rows, or raise ``queue_full`` and keep nothing."""
+    def add(self, ticket: Ticket, rows: Sequence[Row], *, bounded: bool = True) -> None:
+        """Accept a ticket's rows, or raise ``queue_full`` and keep nothing; work that isn't ``bounded`` always fits."""
         depth = self.depth(ticket.class_)
-        if depth >= self.capacity:
+        if bounded and depth >= self.capacity:
             raise SynapseError(
                 "queue_full",
                 f"{depth} {ticket.class_} requests are waiting already; retry when some have been served",

@@ -1,6 +1,6 @@
 """The model ids that belong to the catalog, and so can't name a free-form model.
 
-The four ids are frozen by the wire contract. Each of them also reserves one derived id for every backend, whether or
+They are those of the catalog that ships. Each of its ids also reserves one derived id for every backend, whether or
 not this machine, or this release, can run that backend.
 """
 
@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-CATALOG_IDS: Final = (
-    "gte-modernbert-base",
-    "gte-reranker-modernbert-base",
-    "qwen3-embedding-0.6b",
-    "qwen3-reranker-0.6b",
-)
-DERIVED_BACKENDS: Final = ("metal", "ane", "cuda", "vulkan", "cpu")
+from synapse_service.catalog.compiled import DERIVED_BACKENDS, shipped_catalog
 
-RESERVED_IDS: Final = frozenset(CATALOG_IDS) | {
-    f"{catalog_id}-{backend}" for catalog_id in CATALOG_IDS for backend in DERIVED_BACKENDS
-}
+__all__ = ["CATALOG_IDS", "DERIVED_BACKENDS", "RESERVED_IDS"]
+
+CATALOG_IDS: Final = tuple(entry.id for entry in shipped_catalog().entries)
+RESERVED_IDS: Final = shipped_catalog().reserved_ids

@@ -20,7 +20,7 @@ from synapse_service.certify.fixture import embed_fixture, fixture_rows
 from synapse_service.certify.ledger import Certification, CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.clock import Clock
-from synapse_service.jobs.book import LiveJob
+from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.refusals import crashed, non_finite, refused

@@ -1,71 +1,64 @@
 """The book of jobs: work that was accepted, how far it is, and how it ended.
 
-=========  =======================  =========  ====================================================================
-state      event                    next       effect
-=========  =======================  =========  ====================================================================
-(none)     accepted                 queued     one transaction, before the caller hears the job id
-queued     its task starts          running
-running    the work returns         done       one transaction with the terminal time
-running    the work raises          failed     the error is kept with the job
-any live   the process ends         failed     at the next boot, as ``module_restarted``
-=========  =======================  =========  ====================================================================
+===================  =====================  ====================  ===================================================
+state                event                  next                  effect
+===================  =====================  ====================  ===================================================
+(none)               accepted               queued                one transaction, before the caller hears the job id
+queued               its task starts        running
+running              the work returns       done                  one transaction with the terminal time
+running              the work raises        failed                the error is kept with the job
+running              a credential lapsed    paused_needs_reauth   the work waits; its lifetime stands still
+paused_needs_reauth  job.resume             running               the work goes on
+paused_needs_reauth  its window passes      needs_reauth_expired
+any live             jobs.cancel            failed                as ``request_cancelled``; committed pages stay
+any live             the process ends       failed                at the next boot, as ``module_restarted``
+===================  =====================  ====================  ===================================================
 
-A job's row is written when its state changes; progress within a state is kept in memory, since a restart ends the
-job anyway. Once accepted, a job goes on without the client that asked for it. A state that can't be written holds in
-memory until the process ends, so that a full disk never leaves a job that looks as if it were still running.
+A job's row is written when its state changes; progress within a state is kept in memory, and for jobs with pages it is
+written with each page. Once accepted, a job goes on without the client that asked for it. A state that can't be written
+holds in memory until the process ends, so that a full disk never leaves a job that looks as if it were still running.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
+from peewee import JOIN, SQL
 
 from synapse_service.clock import Clock
 from synapse_service.failures import where
+from synapse_service.jobs.live import TERMINAL, JobKind, JobState, LiveJob, Pause
+from synapse_service.jobs.rows import job_row, job_status, live_row, live_status
 from synapse_service.logs import get_logger
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
-from synapse_service.store.models import Job
+from synapse_service.store.models import Job, Submission
 from synapse_wire.errors import SynapseError, WireError, invalid_state
-from synapse_wire.results import JobStatus
+from synapse_wire.results import JobRow, JobStatus
 
-JobKind = Literal["model.load", "probe"]
-JobState = Literal["queued", "running", "done", "failed"]
-TERMINAL: frozenset[str] = frozenset({"done", "failed"})
+_CANCELLED: Final = "the job was cancelled; what it had committed can be read until it expires"
 
 _log = get_logger(__name__)
 
-
-class LiveJob:
-    """A job of this process. Its work reports through :meth:`progress` and ends by returning or raising.
-
-    ``accepted`` resolves when the job is on disk; before that no client may hear its id.
-    """
-
-    def __init__(
-        self, job_id: str, kind: JobKind, model_id: str, digest: str, on_progress: Callable[[LiveJob], None]
-    ) -> None:
-        self.job_id = job_id
-        self.kind = kind
-        self.model_id = model_id
-        self.digest = digest
-        self.state: JobState = "queued"
-        self.items_total = 0
-        self.items_done = 0
-        self.error: WireError | None = None
-        self.accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._on_progress = on_progress
-
-    def progress(self, done: int, total: int) -> None:
-        """How many of how many steps are done; what a step is depends on the kind."""
-        self.items_done, self.items_total = done, total
-        self._on_progress(self)
-
-
 Work = Callable[[LiveJob], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Counters:
+    """Jobs of this process since its start. An inherited job's end counts as inherited and as its outcome at once."""
+
+    minted: int = 0
+    completed: int = 0
+    failed: int = 0
+    inherited: int = 0
+
+    @property
+    def open(self) -> int:
+        return max(0, self.minted + self.inherited - self.completed - self.failed)
 
 
 class JobBook:
@@ -79,7 +72,8 @@ class JobBook:
         new_id: Callable[[], str],
         module_generation: int,
         retention_ms: Callable[[], int],
-        publish: Callable[[JobStatus, bool], None],
+        publish: Callable[[JobRow, bool], None],
+        inherited: int = 0,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -91,22 +85,31 @@ class JobBook:
         self._unwritten: dict[str, LiveJob] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._closing = False
+        self.counters = Counters(failed=inherited, inherited=inherited)
 
     def live(self, kind: JobKind | None = None, model_id: str | None = None) -> list[LiveJob]:
         """Jobs that have not ended, oldest first."""
         return [job for job in self._live.values() if kind in (None, job.kind) and model_id in (None, job.model_id)]
 
-    async def start(self, kind: JobKind, model_id: str, work: Work, *, digest: str = "", client: str = "") -> LiveJob:
-        """Accept a job: write it down, then begin. ``digest`` tells what was asked for, to recognise a repeat.
-
-        Raises ``store_failure``, and then there is no job.
-        """
-        job = LiveJob(self._new_id(), kind, model_id, digest, self._tell)
+    async def start(
+        self, kind: JobKind, model_id: str, work: Work, *, digest: str = "", client: str | None = None
+    ) -> LiveJob:
+        """Accept a job: write it down, then begin. Raises ``store_failure``, and then there is no job."""
+        job = self._new(self._new_id(), kind, model_id, digest=digest, client=client)
         # Known before it is written, so that a second request that arrives meanwhile joins it; and in a task of its
         # own, so that a client that leaves takes neither the job nor those who joined it along.
-        self._live[job.job_id] = job
-        self._tasks[job.job_id] = asyncio.create_task(self._run(job, work, client), name=f"{kind} {model_id}")
+        self._begin(job, work)
         return await self.join(job)
+
+    def adopt(
+        self, kind: JobKind, job_id: str, model_id: str, work: Work, *, submission_id: str, client: str | None
+    ) -> LiveJob:
+        """Run a job whose row its caller has just written together with its submission."""
+        job = self._new(job_id, kind, model_id, submission_id=submission_id, client=client)
+        job.accepted.set_result(None)
+        self.counters.minted += 1
+        self._begin(job, work)
+        return job
 
     async def join(self, job: LiveJob) -> LiveJob:
         """A live job, once it is on disk; raises ``store_failure``, and then there is no job."""
@@ -117,22 +120,64 @@ class JobBook:
         """Where a job stands; raises ``invalid_request`` for an id that is unknown or expired."""
         job = self._live.get(job_id) or self._unwritten.get(job_id)
         if job is not None:
-            return self.describe(job)
-        try:
-            row = await self._store.read(lambda: Job.get_or_none(Job.job_id == job_id))
-        except StoreError as error:
-            raise error.to_synapse() from error
+            return live_status(job, self._generation)
+        row = await self._store.read(lambda: _with_pages(Job.job_id == job_id).first())
         if row is None:
             raise invalid_state(f"no job {job_id!r} is known; it may have expired", job_id=job_id)
-        return JobStatus(
-            job_id=row.job_id,
-            kind=row.kind,
-            state=row.state,
-            items_total=row.items_total,
-            items_done=row.items_done,
-            module_generation=row.module_generation,
-            error=msgspec.UNSET if row.error is None else msgspec.json.decode(row.error, type=dict[str, Any]),
-        )
+        return job_status(row)
+
+    async def rows(self, states: Sequence[str] | None, limit: int) -> list[JobRow]:
+        """The newest jobs, in some states or all; live ones with their rate."""
+        wanted = Job.state.in_(states) if states is not None else SQL("1")
+        rows = await self._store.read(lambda: list(_with_pages(wanted).order_by(SQL("t1.rowid").desc()).limit(limit)))
+        live = {**self._unwritten, **self._live}
+        return [self.row(live[row.job_id]) if row.job_id in live else job_row(row) for row in rows]
+
+    def row(self, job: LiveJob) -> JobRow:
+        """A live job as people see it."""
+        return live_row(job, self._generation)
+
+    async def cancel(self, job_id: str) -> JobStatus:
+        """End a live job as ``request_cancelled``; an ended one stays as it is."""
+        job, task = self._live.get(job_id), self._tasks.get(job_id)
+        if job is not None and task is not None:
+            if not job.ending:
+                task.cancel()
+            await asyncio.wait([task])
+        return await self.status(job_id)
+
+    async def pause(self, job: LiveJob, logical_handle: str, window_s: float) -> None:
+        """Called by a job's own work when a credential lapsed: wait until it is resumed.
+
+        Raises ``needs_reauth_expired`` when that doesn't happen within ``window_s`` seconds.
+        """
+        now = self._clock.wall_ms()
+        job.pause = pause = Pause(logical_handle, now, now + round(window_s * 1000))
+        await self._enter(job, "paused_needs_reauth")
+        try:
+            await asyncio.wait_for(pause.resumed.wait(), window_s)
+        except TimeoutError:
+            raise SynapseError(
+                "needs_reauth_expired",
+                f"the credential {logical_handle} was not renewed in time; renew it and submit the work again",
+                details={"logical_handle": logical_handle},
+            ) from None
+        finally:
+            job.pause = None
+        await self._enter(job, "running")
+
+    async def resume(self, job_id: str) -> JobStatus:
+        """Let a paused job go on; raises ``invalid_request`` for a job that isn't paused."""
+        job = self._live.get(job_id)
+        if job is None or job.pause is None:
+            state = (await self.status(job_id)).state
+            raise invalid_state(
+                f"job {job_id!r} is {state}; only a job that is paused for a credential can be resumed",
+                job_id=job_id,
+                state=state,
+            )
+        job.pause.resumed.set()
+        return live_status(job, self._generation)
 
     async def close(self) -> None:
         """Stop the running work; the next boot reports it as ``module_restarted``."""
@@ -142,14 +187,22 @@ class JobBook:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, job: LiveJob, work: Work, client: str) -> None:
+    def _new(self, job_id: str, kind: JobKind, model_id: str, **facts: Any) -> LiveJob:
+        return LiveJob(job_id, kind, model_id, clock=self._clock, on_progress=self._tell, **facts)
+
+    def _begin(self, job: LiveJob, work: Work) -> None:
+        self._live[job.job_id] = job
+        self._tasks[job.job_id] = asyncio.create_task(self._run(job, work), name=f"{job.kind} {job.model_id}")
+
+    async def _run(self, job: LiveJob, work: Work) -> None:
         try:
-            await self._accept(job, client)
-            await self._enter(job, "running")
-            job.error = await self._outcome(job, work)
-            await self._enter(job, "failed" if job.error is not None else "done")
+            if not job.accepted.done():
+                await self._accept(job)
+            ended = await self._outcome(job, work)
+            job.ending = True
+            await self._enter(job, ended)
         except StoreError as error:
-            _refuse(job, error.to_synapse())
+            _refuse(job, error)
         except Exception as error:  # noqa: BLE001 - the edge of the job's own task, whose end somebody waits for
             _log.error("job_lost", job_id=job.job_id, kind=job.kind, where=where(error))
             _refuse(job, _defect(job))
@@ -158,75 +211,84 @@ class JobBook:
             del self._live[job.job_id]
             del self._tasks[job.job_id]
 
-    async def _accept(self, job: LiveJob, client: str) -> None:
-        created = self._clock.wall_ms()
+    async def _accept(self, job: LiveJob) -> None:
         await self._store.write(
             lambda: Job.create(
                 job_id=job.job_id,
                 kind=job.kind,
                 state=job.state,
                 model_id=job.model_id,
-                client_name=client or None,
+                client_name=job.client,
                 module_generation=self._generation,
-                items_total=0,
-                items_done=0,
-                pages_available=0,
-                created_ms=created,
+                created_ms=job.created_ms,
             )
         )
+        self.counters.minted += 1
         job.accepted.set_result(None)
         self._tell(job)
 
-    async def _outcome(self, job: LiveJob, work: Work) -> WireError | None:
-        """Do the work; the error that ended it, if one did."""
+    async def _outcome(self, job: LiveJob, work: Work) -> JobState:
+        """Do the work; the terminal state that it ended in."""
         try:
+            await self._enter(job, "running")
+            job.begin()
             await work(job)
         except SynapseError as error:
-            return error.to_wire()
-        except StoreError as error:
-            return error.to_synapse().to_wire()
+            job.error = error.to_wire()
+            return "needs_reauth_expired" if error.code == "needs_reauth_expired" else "failed"
         except asyncio.CancelledError:
             if self._closing:
                 raise
-            return SynapseError("request_cancelled", "the job was cancelled").to_wire()
+            job.error = SynapseError("request_cancelled", _CANCELLED).to_wire()
+            return "failed"
         except Exception as error:  # noqa: BLE001 - the edge of the job's own task: its clients must learn that it ended
             _log.error("job_failed", job_id=job.job_id, kind=job.kind, where=where(error))
-            return _defect(job).to_wire()
-        return None
+            job.error = _defect(job).to_wire()
+            return "failed"
+        return "done"
 
     async def _enter(self, job: LiveJob, state: JobState) -> None:
+        ended = state in TERMINAL
         now = self._clock.wall_ms()
         changes: dict[str, Any] = {"state": state, "items_total": job.items_total, "items_done": job.items_done}
-        if state == "running":
+        if state == "running" and job.state == "queued":
             changes["started_ms"] = now
-        if state in TERMINAL:
+        if ended:
             changes["terminal_ms"] = now
-            changes["expires_ms"] = now + self._retention_ms()
-        if job.error is not None:
-            changes["error"] = msgspec.json.encode(job.error).decode()
+            changes["expires_ms"] = self._clock.steady_ms() + self._retention_ms()
+            changes["error"] = None if job.error is None else msgspec.json.encode(job.error).decode()
         try:
-            await self._store.write(lambda: Job.update(changes).where(Job.job_id == job.job_id).execute())
+            await self._store.write(lambda: _write_state(job, changes))
         except StoreError as error:
             _log.error("job_state_not_written", job_id=job.job_id, state=state, reason=error.reason)
-            if state in TERMINAL:
+            if ended:
                 self._unwritten[job.job_id] = job
         job.state = state
+        if ended:
+            self._count(job.error)
         self._tell(job)
 
-    def _tell(self, job: LiveJob) -> None:
-        self._publish(self.describe(job), job.state in TERMINAL)
+    def _count(self, error: WireError | None) -> None:
+        if error is None:
+            self.counters.completed += 1
+        else:
+            self.counters.failed += 1
 
-    def describe(self, job: LiveJob) -> JobStatus:
-        """Where a live job stands."""
-        return JobStatus(
-            job_id=job.job_id,
-            kind=job.kind,
-            state=job.state,
-            items_total=job.items_total,
-            items_done=job.items_done,
-            module_generation=self._generation,
-            error=msgspec.UNSET if job.error is None else msgspec.to_builtins(job.error),
-        )
+    def _tell(self, job: LiveJob) -> None:
+        self._publish(self.row(job), job.state in TERMINAL)
+
+
+def _with_pages(condition: Any) -> Any:
+    """Jobs with the number of pages that their submission has committed."""
+    pages = Submission.pages.alias("pages")
+    return Job.select(Job, pages).join(Submission, JOIN.LEFT_OUTER).where(condition).objects()
+
+
+def _write_state(job: LiveJob, changes: dict[str, Any]) -> None:
+    Job.update(changes).where(Job.job_id == job.job_id).execute()
+    if job.submission_id is not None and "expires_ms" in changes:
+        expires = {Submission.expires_ms: changes["expires_ms"]}
+        Submission.update(expires).where(Submission.submission_id == job.submission_id).execute()
 
 
 def _refuse(job: LiveJob, error: SynapseError) -> None:

@@ -22,7 +22,8 @@ from synapse_service.admission.queue import Row, Ticket
 from synapse_service.clock import Clock
 from synapse_service.jobs import submissions
 from synapse_service.jobs.batch import TokenizedBatch, chunks
-from synapse_service.jobs.book import JobBook, LiveJob
+from synapse_service.jobs.book import JobBook
+from synapse_service.jobs.live import LiveJob
 from synapse_service.jobs.pages import Page, PageAssembler, encode_item
 from synapse_service.jobs.submissions import Attempt, Binding
 from synapse_service.lanes.lane import Lane
@@ -72,6 +73,12 @@ class EmbeddingJobs:
             )
         # A client that hangs up now must not leave an accepted job without anyone who runs it.
         return await asyncio.shield(asyncio.create_task(self._accept(lane, batch, binding, client)))
+
+    async def check_key(self, request_key: str, digest: str) -> None:
+        """Raises ``idempotency_conflict`` for a key that is bound to other content."""
+        conflict = await self._store.read(lambda: submissions.conflict(request_key, digest))
+        if conflict is not None:
+            raise conflict
 
     async def _accept(self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None) -> str:
         job_id, submission_id, now = self._new_id(), self._new_id(), self._clock.wall_ms()

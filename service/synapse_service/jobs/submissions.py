@@ -92,12 +92,7 @@ def accept(
         return Attempt(job_id, submission_id, True, binding.encoding, frozenset(), 0)
     first = msgspec.json.decode(known.binding, type=Binding)
     _check_binding(first, binding)
-    latest = (
-        Job.select()
-        .where(Job.submission == known.submission_id)
-        .order_by(SQL("rowid").desc())
-        .first()
-    )
+    latest = Job.select().where(Job.submission == known.submission_id).order_by(SQL("rowid").desc()).first()
     if latest is not None and latest.state not in ENDED_WITHOUT_RESULT:
         return Attempt(latest.job_id, known.submission_id, False, first.encoding, frozenset(), known.pages)
     _new_job(binding, job_id, known.submission_id, client, generation, now_ms, items_done=known.items_done)
@@ -175,7 +170,7 @@ def expire(now_ms: int, max_pages: int) -> bool:
             ).execute()
             return True
         Job.delete().where(Job.submission == submission.submission_id).execute()
-        Submission.delete_by_id(submission.submission_id)
+        Submission.delete().where(Submission.submission_id == submission.submission_id).execute()
         return True
     Job.delete().where(Job.submission.is_null(), Job.expires_ms.is_null(False), Job.expires_ms <= now_ms).execute()
     return False

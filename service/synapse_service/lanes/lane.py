@@ -28,6 +28,7 @@ from typing import Final, Literal, Protocol
 
 from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.admission.pace import Pace
+from synapse_service.admission.punctuality import Punctuality
 from synapse_service.admission.queue import LaneQueue, Quantum, Row, Ticket
 from synapse_service.clock import Clock
 from synapse_service.failures import where
@@ -96,6 +97,7 @@ class Lane:
         self.state: LaneState = "unloaded"
         self.queue = LaneQueue(queue_capacity())
         self.pace = Pace()
+        self.punctuality = Punctuality()
         self.quarantine = Quarantine(quarantined)
         self.load_ms: float | None = None
         self.last_error: SynapseError | None = None
@@ -165,12 +167,21 @@ class Lane:
             delay += max(0.0, self.pace.seconds(quantum.tokens) - (self._clock.monotonic() - since))
         return delay
 
-    def submit(self, ticket: Ticket, rows: list[Row]) -> None:
-        """Queue a ticket; raises ``queue_full``. Its answer arrives through ``ticket.done``."""
+    @property
+    def in_flight(self) -> int:
+        """Requests whose rows are being computed."""
+        return 0 if self._running is None else len({id(row.ticket) for row in self._running[0].rows})
+
+    def submit(self, ticket: Ticket, rows: list[Row], *, bounded: bool = True) -> None:
+        """Queue a ticket; raises ``queue_full``. Its answer arrives through ``ticket.done``.
+
+        ``bounded`` is False for work that was accepted before, as a job: it must not be refused half-way.
+        """
         if self._closed:
             raise stopping()
         self.queue.capacity = self._queue_capacity()
-        self.queue.add(ticket, rows)
+        self.queue.add(ticket, rows, bounded=bounded)
+        ticket.queued_at = self._clock.monotonic()
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve(), name=f"lane {self.lane_id}")
 
@@ -284,6 +295,10 @@ class Lane:
     async def _run(self, loaded: Loaded, quantum: Quantum) -> None:
         began = self._clock.monotonic()
         self._running = (quantum, began)
+        for row in quantum.rows:
+            if row.ticket.waited_s is None:
+                row.ticket.waited_s = began - row.ticket.queued_at
+                self.punctuality.started(row.ticket.waited_s)
         try:
             answer = await loaded.worker.embed(
                 [row.tokens for row in quantum.rows],

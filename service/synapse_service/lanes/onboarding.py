@@ -14,7 +14,8 @@ from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.fetch import Fetcher
 from synapse_service.catalog.sources import Role
-from synapse_service.jobs.book import JobBook, LiveJob
+from synapse_service.jobs.book import JobBook
+from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.manifest import Manifest, sources
 from synapse_service.lanes.refusals import in_use

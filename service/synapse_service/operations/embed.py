@@ -2,59 +2,43 @@
 
 The order of checks: the model exists; epoch, fingerprint and certification; lengths and budgets; the queue. Nothing
 is loaded for a request that is refused. A deadline counts from the receipt of the request's last byte and holds over
-queue, load and compute.
+queue, load and compute; for a batch that becomes a job it bounds only the answer that the job was accepted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import binascii
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
-from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
+from synapse_service.admission.decision import admit, too_late
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
+from synapse_service.jobs.batch import TokenizedBatch
+from synapse_service.jobs.embedding import EmbeddingJobs
+from synapse_service.jobs.submissions import Binding
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.refusals import quarantined
 from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.operations.tokenizing import Tokenized, tokenize
 from synapse_service.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
-from synapse_wire.errors import SynapseError, invalid_state
+from synapse_wire.errors import SynapseError
 
 LOAD_WAIT_S = 5.0
 """How long an inline request waits for its lane to load before it is answered ``model_loading``."""
 
+_SLICE_ITEMS = 256
+"""Items of a large batch that are tokenized in one go; between two slices a cancelled request ends."""
+
 _INLINE_TOKENIZE_CHARS = 4096
 """Texts up to this length are tokenized on the loop: that takes less time than a hop to a thread and back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tokenized:
-    """One item, tokenized and cut to what its lane takes."""
-
-    id: str
-    encoding: Encoding
-    submitted_tokens: int
-    submitted_sha256: str
-    content_sha256: str
-
-    @property
-    def disclosure(self) -> r.TruncationDisclosure:
-        kept = self.encoding.real_tokens
-        return r.TruncationDisclosure(
-            id=self.id,
-            submitted_tokens=self.submitted_tokens,
-            effective_tokens=kept,
-            truncated=kept < self.submitted_tokens,
-        )
 
 
 class EmbedOperations:
@@ -66,6 +50,7 @@ class EmbedOperations:
         lanes: LaneRegistry,
         certifications: CertificationLedger,
         leases: LeaseBook,
+        embedding: EmbeddingJobs,
         settings: Callable[[], Settings],
         clock: Clock,
         module_generation: int,
@@ -74,6 +59,7 @@ class EmbedOperations:
         self._lanes = lanes
         self._certifications = certifications
         self._leases = leases
+        self._embedding = embedding
         self._settings = settings
         self._clock = clock
         self._generation = module_generation
@@ -87,19 +73,58 @@ class EmbedOperations:
     async def query(self, call: Call, params: p.EmbedQuery) -> r.Embedded:
         """One text."""
         lane = self._admissible_lane(params, params.target_fingerprint)
-        return await self._inline(call, params, lane, [p.EmbedItem(id="0", text=params.text)], "interactive")
+        deadline = self._deadline(call, params)
+        with self._leases.holding(lane.lane_id):
+            tokenized = await self._tokenize(lane, [p.EmbedItem(id="0", text=params.text)], deadline)
+            return await self._inline(params, lane, tokenized, "interactive", deadline)
 
-    async def batch(self, call: Call, params: p.EmbedBatch) -> r.Embedded:
-        """Several texts, within the inline budgets."""
+    async def batch(self, call: Call, params: p.EmbedBatch) -> r.Embedded | r.EmbedDiverted:
+        """Several texts: answered inline within the budgets, by a durable job above them."""
         lane = self._admissible_lane(params, None)
+        deadline = self._deadline(call, params)
         settings = self._settings()
-        if len(params.items) > settings.inline_max_items:
-            raise _over_budget("items", len(params.items), settings.inline_max_items)
-        if call.line_bytes > settings.inline_max_bytes:
-            text_bytes = sum(len(item.text.encode()) for item in params.items)
-            if text_bytes > settings.inline_max_bytes:
-                raise _over_budget("bytes", text_bytes, settings.inline_max_bytes)
-        return await self._inline(call, params, lane, params.items, "bulk")
+        with self._leases.holding(lane.lane_id):
+            # A line is never shorter than its texts, so most requests need no counting.
+            long = call.line_bytes > settings.inline_max_bytes and _text_bytes(params) > settings.inline_max_bytes
+            if long or len(params.items) > settings.inline_max_items:
+                return await self._divert(call, params, lane, deadline)
+            tokenized = await self._tokenize(lane, params.items, deadline)
+            if sum(item.encoding.real_tokens for item in tokenized) > settings.inline_max_tokens:
+                return await self._divert(call, params, lane, deadline)
+            if params.request_key is not None:
+                digest = _packed(tokenized).request_digest(lane.lane_id, _bound_constraints(params))
+                await self._embedding.check_key(params.request_key, digest)
+            return await self._inline(params, lane, tokenized, "bulk", deadline)
+
+    async def _divert(self, call: Call, params: p.EmbedBatch, lane: Lane, deadline: float) -> r.EmbedDiverted:
+        scope = call.connection.scope
+        if scope is not None and scope.flow_id is not None:
+            raise SynapseError(
+                "flow_scope_refused",
+                "a batch over the inline budgets becomes a job, which a flow may not start; send smaller batches",
+                details={"method": call.method, "flow_id": scope.flow_id},
+            )
+        batch = TokenizedBatch()
+        for start in range(0, len(params.items), _SLICE_ITEMS):
+            items = params.items[start : start + _SLICE_ITEMS]
+            for item in await self._tokenize(lane, items, deadline):
+                _append(batch, item)
+        binding = Binding(
+            request_key=params.request_key,
+            digest=batch.request_digest(lane.lane_id, _bound_constraints(params)),
+            model_id=lane.lane_id,
+            fingerprint=lane.fingerprint,
+            dims=lane.registration.dims,
+            provenance=lane.provenance,
+            encoding="f32" if params.vector_encoding == "base64" else "json",
+            items_total=len(batch),
+        )
+        client = call.connection.client
+        job_id = await self._embedding.submit(lane, batch, binding, client.name if client is not None else None)
+        return r.EmbedDiverted(job=r.JobHandle(job_id=job_id))
+
+    def _deadline(self, call: Call, params: p.EmbedQuery | p.EmbedBatch) -> float:
+        return call.received_at + (params.deadline_ms or self._settings().default_deadline_ms) / 1000
 
     def _admissible_lane(self, params: p.EmbedQuery | p.EmbedBatch, target: str | None) -> Lane:
         lane = self._lanes.serving(params.model)
@@ -124,37 +149,30 @@ class EmbedOperations:
 
     async def _inline(
         self,
-        call: Call,
         params: p.EmbedQuery | p.EmbedBatch,
         lane: Lane,
-        items: Sequence[p.EmbedItem],
+        tokenized: Sequence[Tokenized],
         class_: PriorityClass,
+        deadline: float,
     ) -> r.Embedded:
-        settings = self._settings()
-        deadline = call.received_at + (params.deadline_ms or settings.default_deadline_ms) / 1000
-        with self._leases.holding(lane.lane_id):
-            tokenized = await self._tokenize(lane, items, deadline)
-            if class_ == "bulk":
-                tokens = sum(item.encoding.real_tokens for item in tokenized)
-                if tokens > settings.inline_max_tokens:
-                    raise _over_budget("tokens", tokens, settings.inline_max_tokens)
-            max_queue_ms = settings.default_max_queue_ms if params.max_queue_ms is None else params.max_queue_ms
-            base64 = params.vector_encoding == "base64"
-            rows = await self._compute(lane, tokenized, class_, base64, deadline, max_queue_ms)
+        base64 = params.vector_encoding == "base64"
+        default = self._settings().default_max_queue_ms
+        max_queue_ms = default if params.max_queue_ms is None else params.max_queue_ms
+        rows = await self._compute(lane, tokenized, class_, base64, deadline, max_queue_ms)
         return self._result(lane, tokenized, rows, base64)
 
     async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
         short = sum(len(item.text) for item in items) <= _INLINE_TOKENIZE_CHARS
         if short and lane.loaded_tokenizer is not None:
-            return _tokenize(lane.loaded_tokenizer, lane, items)
+            return tokenize(lane.loaded_tokenizer, lane.registration, items)
         try:
             async with asyncio.timeout(deadline - self._clock.monotonic()):
                 tokenizer = await lane.tokenizer()
                 if short:
-                    return _tokenize(tokenizer, lane, items)
-                return await asyncio.to_thread(_tokenize, tokenizer, lane, items)
+                    return tokenize(tokenizer, lane.registration, items)
+                return await asyncio.to_thread(tokenize, tokenizer, lane.registration, items)
         except TimeoutError as error:
-            raise _too_late(lane) from error
+            raise too_late(lane.lane_id) from error
 
     async def _compute(
         self,
@@ -167,28 +185,22 @@ class EmbedOperations:
     ) -> list[bytes]:
         loop = asyncio.get_running_loop()
         now = self._clock.monotonic()
-        if now >= deadline:
-            raise _too_late(lane)
         # Again, because the lane may have failed while the texts were tokenized.
         if lane.quarantine.active:
             raise quarantined(lane.lane_id, lane.quarantine.reason)
-        estimated_ms = round(lane.start_delay_s(class_) * 1000)
-        if estimated_ms > max_queue_ms:
-            raise SynapseError(
-                "queue_full",
-                f"the work would wait about {estimated_ms} ms, more than the {max_queue_ms} ms that are allowed",
-                details={"max_queue_ms": max_queue_ms, "estimated_ms": estimated_ms},
-            )
+        admit(lane.lane_id, lane.start_delay_s(class_), max_queue_ms=max_queue_ms, remaining_s=deadline - now)
         ticket = Ticket(class_, "f32" if base64 else "json", [item.id for item in tokenized], loop.create_future())
         rows = [
             Row(ticket, index, item.encoding.ids.tobytes(), item.encoding.real_tokens)
             for index, item in enumerate(tokenized)
         ]
-        expiry = loop.call_later(deadline - now, lambda: ticket.fail(_too_late(lane)))
+        expiry = loop.call_later(deadline - now, _expire, lane, ticket)
         patience = _LoadPatience(lane, ticket, self._clock)
         try:
             lane.submit(ticket, rows)
-            return await ticket.done
+            answer = await ticket.done
+            lane.punctuality.ended(in_time=True)
+            return answer
         finally:
             ticket.done.cancel()
             expiry.cancel()
@@ -206,35 +218,14 @@ class EmbedOperations:
                 r.EmbedVector(
                     id=item.id,
                     vector=binascii.b2a_base64(row, newline=False).decode("ascii") if base64 else msgspec.Raw(row),
-                    content_sha256=item.content_sha256,
-                    submitted_sha256=item.submitted_sha256,
+                    content_sha256=item.content_sha256.hex(),
+                    submitted_sha256=item.submitted_sha256.hex(),
                 )
                 for item, row in zip(tokenized, rows, strict=True)
             ],
             real_token_counts=[item.encoding.real_tokens for item in tokenized],
             truncation_disclosures=[item.disclosure for item in tokenized],
         )
-
-
-def _tokenize(tokenizer: SanitisedTokenizer, lane: Lane, items: Sequence[p.EmbedItem]) -> list[Tokenized]:
-    limit = lane.registration.max_tokens
-    truncates = lane.registration.manifest.overlength == "truncate"
-    encodings = tokenizer.encode_many([item.text for item in items])
-    tokenized = []
-    for item, full in zip(items, encodings, strict=True):
-        digest = content = hashlib.sha256(item.text.encode()).hexdigest()
-        encoding = full
-        if full.real_tokens > limit:
-            if not truncates:
-                raise SynapseError(
-                    "sequence_too_long",
-                    f"item {item.id!r} has {full.real_tokens} tokens and the model takes {limit}; split or trim it",
-                    details={"tokens": full.real_tokens, "max_tokens": limit, "item_id": item.id},
-                )
-            encoding = tokenizer.truncate(full, limit)
-            content = hashlib.sha256(tokenizer.kept_text(encoding).encode()).hexdigest()
-        tokenized.append(Tokenized(item.id, encoding, full.real_tokens, digest, content))
-    return tokenized
 
 
 class _LoadPatience:
@@ -267,14 +258,33 @@ class _LoadPatience:
             self._look_in(LOAD_WAIT_S - waited)
 
 
-def _too_late(lane: Lane) -> SynapseError:
-    return SynapseError("deadline_exceeded", f"the deadline passed before {lane.lane_id} answered")
+def _expire(lane: Lane, ticket: Ticket) -> None:
+    if ticket.live:
+        lane.punctuality.ended(in_time=False)
+        ticket.fail(too_late(lane.lane_id))
 
 
-def _over_budget(what: str, given: int, limit: int) -> SynapseError:
-    return invalid_state(
-        f"the batch has {given} {what} and at most {limit} are answered inline; send it in smaller batches",
-        field="items",
-        given=given,
-        limit=limit,
-    )
+def _text_bytes(params: p.EmbedBatch) -> int:
+    return sum(len(item.text.encode()) for item in params.items)
+
+
+def _bound_constraints(params: p.EmbedBatch) -> dict[str, object]:
+    """The constraints that shape a result. How long a caller waits, or how numbers are spelled, doesn't."""
+    bound = {
+        "accept_declared": params.accept_declared,
+        "allow_equivalent": params.allow_equivalent,
+        "required_epoch": params.required_epoch,
+        "required_fingerprint": params.required_fingerprint,
+    }
+    return {name: value for name, value in bound.items() if value is not None}
+
+
+def _packed(tokenized: Sequence[Tokenized]) -> TokenizedBatch:
+    batch = TokenizedBatch()
+    for item in tokenized:
+        _append(batch, item)
+    return batch
+
+
+def _append(batch: TokenizedBatch, item: Tokenized) -> None:
+    batch.append(item.id, item.encoding, item.submitted_tokens, item.submitted_sha256, item.content_sha256)

@@ -30,9 +30,7 @@ class EncodedPage(r.Envelope, frozen=True, kw_only=True):
 class JobOperations:
     """The contract's operations about jobs."""
 
-    def __init__(
-        self, *, store: Store, book: JobBook, module_generation: int, table_epoch: Callable[[], int]
-    ) -> None:
+    def __init__(self, *, store: Store, book: JobBook, module_generation: int, table_epoch: Callable[[], int]) -> None:
         self._store = store
         self._book = book
         self._generation = module_generation

@@ -27,7 +27,7 @@ import peewee
 from synapse_service.clock import Clock
 from synapse_service.store.errors import StoreError, store_error
 from synapse_service.store.migrations import MIGRATIONS
-from synapse_service.store.models import DATABASE, TERMINAL_JOB_STATES, Job, State
+from synapse_service.store.models import DATABASE, TERMINAL_JOB_STATES, Job, State, Submission
 from synapse_service.store.opening import Opening, open_file, suspect_mark
 from synapse_wire.errors import SynapseError
 
@@ -171,14 +171,17 @@ class Store:
         """
         message = "the service was restarted while the job ran; submit it again"
         error = msgspec.json.encode(SynapseError("module_restarted", message).to_wire()).decode()
-        now = self._clock.wall_ms()
+        now, expires_ms = self._clock.wall_ms(), self._clock.steady_ms() + keep_ms
 
         def step() -> list[str]:
             orphaned = (Job.module_generation < generation) & Job.state.not_in(TERMINAL_JOB_STATES)
             rows = Job.select(Job.job_id).where(orphaned).order_by(Job.created_ms, Job.job_id)
             job_ids = [row.job_id for row in rows]
-            ended = {Job.state: "failed", Job.error: error, Job.terminal_ms: now, Job.expires_ms: now + keep_ms}
+            ended = {Job.state: "failed", Job.error: error, Job.terminal_ms: now, Job.expires_ms: expires_ms}
+            submissions = [row.submission_id for row in Job.select(Job.submission).where(orphaned)]
             Job.update(ended).where(orphaned).execute()
+            expires = {Submission.expires_ms: expires_ms}
+            Submission.update(expires).where(Submission.submission_id.in_(submissions)).execute()
             return job_ids
 
         return self.write_sync(step)

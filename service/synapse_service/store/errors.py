@@ -40,20 +40,17 @@ _EXTENDED: Final[dict[int, Reason]] = {
 }
 
 
-class StoreError(Exception):
-    """The database could not do what was asked. ``path`` is the database file."""
+class StoreError(SynapseError):
+    """The database could not do what was asked: ``store_failure`` on the wire. ``path`` is the database file."""
 
     def __init__(self, reason: Reason, path: Path) -> None:
-        super().__init__(reason, path)
+        details = {"reason": reason, "path": str(path)}
+        super().__init__("store_failure", f"{path}: {_MESSAGES[reason]}", details=details)
         self.reason: Reason = reason
         self.path = path
 
     def __str__(self) -> str:
-        return f"{self.path}: {_MESSAGES[self.reason]}"
-
-    def to_synapse(self) -> SynapseError:
-        """The same as an error of the wire."""
-        return SynapseError("store_failure", str(self), details={"reason": self.reason, "path": str(self.path)})
+        return self.message
 
 
 def store_error(error: BaseException, path: Path) -> StoreError | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import peewee
 
@@ -118,6 +118,35 @@ class ModelFile(Table):
         primary_key = peewee.CompositeKey("model", "role", "position")
 
 
+class Submission(Table):
+    """An over-budget ``embed.batch``, however often it is sent. ``binding`` is JSON, ``pages`` the number committed."""
+
+    submission_id = peewee.TextField(primary_key=True)
+    request_key = peewee.TextField(null=True, unique=True)
+    digest = peewee.TextField()
+    binding = peewee.TextField()
+    pages = peewee.IntegerField()
+    items_done = peewee.IntegerField()
+    created_ms = peewee.IntegerField()
+    expires_ms = peewee.IntegerField(null=True)
+
+    class Meta:
+        table_name = "submission"
+
+
+class ResultPage(Table):
+    """One committed page: ``payload`` is the JSON array that is sent, ``ordinals`` the items in it as uint32."""
+
+    submission = peewee.ForeignKeyField(Submission, column_name="submission_id", on_delete="CASCADE", index=False)
+    page_index = peewee.IntegerField()
+    ordinals = peewee.BlobField()
+    payload = peewee.BlobField()
+
+    class Meta:
+        table_name = "result_page"
+        primary_key = peewee.CompositeKey("submission", "page_index")
+
+
 class Job(Table):
     """Work that outlives its request. ``error`` is the wire error as JSON; ``state`` is one of ``JOB_STATES``."""
 
@@ -125,12 +154,13 @@ class Job(Table):
     kind = peewee.TextField()
     state = peewee.TextField(index=True)
     model_id = peewee.TextField(null=True)
-    request_key = peewee.TextField(null=True, index=True)
+    submission = peewee.ForeignKeyField(Submission, column_name="submission_id", null=True, on_delete="CASCADE")
+    if TYPE_CHECKING:
+        submission_id: str | None
     client_name = peewee.TextField(null=True)
     module_generation = peewee.IntegerField()
     items_total = peewee.IntegerField(default=0)
     items_done = peewee.IntegerField(default=0)
-    pages_available = peewee.IntegerField(default=0)
     error = peewee.TextField(null=True)
     created_ms = peewee.IntegerField()
     started_ms = peewee.IntegerField(null=True)
@@ -199,7 +229,18 @@ class Pin(Table):
         primary_key = peewee.CompositeKey("owner", "sha256")
 
 
-TABLES: Final[tuple[Any, ...]] = (State, Model, ModelFile, Job, Certification, Performance, SelfTestReference, Pin)
+TABLES: Final[tuple[Any, ...]] = (
+    State,
+    Model,
+    ModelFile,
+    Submission,
+    ResultPage,
+    Job,
+    Certification,
+    Performance,
+    SelfTestReference,
+    Pin,
+)
 
 TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"})
 JOB_STATES: Final = frozenset({"queued", "running", "paused_needs_reauth"}) | TERMINAL_JOB_STATES

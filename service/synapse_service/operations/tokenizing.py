@@ -1,0 +1,58 @@
+"""Texts to token ids for one lane: lengths checked, cuts disclosed, digests taken of the very text that came."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
+from synapse_service.lanes.registration import Registration
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError
+from synapse_wire.params import EmbedItem
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenized:
+    """One item, tokenized and cut to what its lane takes. Digests are raw SHA-256."""
+
+    id: str
+    encoding: Encoding
+    submitted_tokens: int
+    submitted_sha256: bytes
+    content_sha256: bytes
+
+    @property
+    def disclosure(self) -> r.TruncationDisclosure:
+        kept = self.encoding.real_tokens
+        return r.TruncationDisclosure(
+            id=self.id,
+            submitted_tokens=self.submitted_tokens,
+            effective_tokens=kept,
+            truncated=kept < self.submitted_tokens,
+        )
+
+
+def tokenize(tokenizer: SanitisedTokenizer, registration: Registration, items: Sequence[EmbedItem]) -> list[Tokenized]:
+    """Every item in order; raises ``sequence_too_long`` for the first that a refusing lane can't take whole.
+
+    Blocks for as long as the texts are long; the library releases the interpreter while it works.
+    """
+    limit = registration.max_tokens
+    truncates = registration.manifest.overlength == "truncate"
+    tokenized = []
+    for item, full in zip(items, tokenizer.encode_many([item.text for item in items]), strict=True):
+        submitted = content = hashlib.sha256(item.text.encode()).digest()
+        encoding = full
+        if full.real_tokens > limit:
+            if not truncates:
+                raise SynapseError(
+                    "sequence_too_long",
+                    f"item {item.id!r} has {full.real_tokens} tokens and the model takes {limit}; split or trim it",
+                    details={"tokens": full.real_tokens, "max_tokens": limit, "item_id": item.id},
+                )
+            encoding = tokenizer.truncate(full, limit)
+            content = hashlib.sha256(tokenizer.kept_text(encoding).encode()).digest()
+        tokenized.append(Tokenized(item.id, encoding, full.real_tokens, submitted, content))
+    return tokenized

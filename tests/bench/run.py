@@ -1,0 +1,75 @@
+"""Every figure that the documentation states, in one table: ``make bench``, or ``run.py [NAME ...]`` for some of them.
+
+Exits with 1 when a figure misses its target. On a busy machine times grow and ratios wobble, so the load is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).parents[1])
+
+from bench.figures import Figure, Report
+
+MEASUREMENTS = ("start", "client_import", "info", "query", "docstrings", "unload", "accuracy", "full_size")
+"""Each a module beside this one, with ``measure()`` and ``SECONDS``, about how long it takes on two quiet cores."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print, and say whether every target was reached."""
+    parser = argparse.ArgumentParser(description="Measures Synapse against named peers, within one run.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASUREMENTS)}; default: all")
+    names = parser.parse_args(argv).names or list(MEASUREMENTS)
+    if unknown := sorted(set(names) - set(MEASUREMENTS)):
+        parser.error(f"no such measurement: {', '.join(unknown)}")
+    modules = {name: importlib.import_module(f"bench.{name}") for name in names}
+    total = sum(module.SECONDS for module in modules.values())
+    print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, load {load()}")
+    print(f"takes about {total // 60} min {total % 60} s on two quiet cores\n")
+    reports: dict[str, Report] = {}
+    for name, module in modules.items():
+        print(f"{name}: about {module.SECONDS} s ...", end=" ", flush=True)
+        began = time.monotonic()
+        reports[name] = module.measure()
+        print(f"took {time.monotonic() - began:.0f} s, load {load()}")
+    print()
+    figures = [figure for report in reports.values() for figure in report.figures]
+    print_table(figures)
+    print("\nwhere it goes")
+    for name, report in reports.items():
+        for line in report.lines:
+            print(f"  {name}: {line}")
+    missed = [figure.name for figure in figures if not figure.reached]
+    print(f"\n{len(figures) - len(missed)} of {len(figures)} figures reached their targets")
+    return 1 if missed else 0
+
+
+def print_table(figures: list[Figure]) -> None:
+    """One line a figure."""
+    width = max(len(figure.name) for figure in figures)
+    print(f"{'figure':{width}}  {'measured':>11}  {'target':>20}  ok")
+    for figure in figures:
+        measured = f"{shown(figure.value)} {figure.unit}".strip()
+        target = f"{figure.bound} {shown(figure.target)} {figure.unit}".strip()
+        note = f"  ({figure.note})" if figure.note else ""
+        print(f"{figure.name:{width}}  {measured:>11}  {target:>20}  {'yes' if figure.reached else 'NO ':3}{note}")
+
+
+def shown(value: float) -> str:
+    """A number in as many digits as say something."""
+    return f"{value:.1e}" if 0 < abs(value) < 0.001 else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def load() -> str:
+    """How many processes want a core, over the last minute."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
