@@ -6,6 +6,8 @@ mapping: opening a model costs no memory until its pages are touched, and proces
 
 from __future__ import annotations
 
+import mmap
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -37,8 +39,10 @@ class Weights:
         self.path = path
         self._header = header
         self._prefix = prefix
-        # Copy-on-write: never written to, but some engines refuse arrays over a read-only mapping.
-        self._bytes: npt.NDArray[np.uint8] | None = np.memmap(path, dtype=np.uint8, mode="c")
+        with path.open("rb") as file:
+            # Copy-on-write: never written to, but some engines refuse arrays over a read-only mapping.
+            self._mapping: mmap.mmap | None = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        self._bytes = np.frombuffer(self._mapping, dtype=np.uint8)
 
     @classmethod
     def open(cls, path: Path, family: Family, cfg: FamilyConfig) -> Weights:
@@ -65,7 +69,7 @@ class Weights:
         A view of the mapping, except where the file places the tensor off its natural alignment: then a copy,
         since engines that share the memory may read it with aligned instructions.
         """
-        if self._bytes is None:
+        if self._mapping is None:
             raise ValueError("the weights are closed")
         entry = self._header.tensors[self._prefix + name]
         start = self._header.data_start
@@ -80,9 +84,19 @@ class Weights:
             return (stored.astype(np.uint32) << 16).view(np.float32)
         return stored.astype(np.float32, copy=False)
 
+    def release_pages(self) -> None:
+        """Gives the memory of everything read so far back to the system; what is touched again is read again.
+
+        For engines that have made their own copy of most weights and rarely look at the file from then on. Views
+        handed out stay valid, but what was written to them is lost.
+        """
+        if self._mapping is not None and sys.platform != "win32":
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+
     def close(self) -> None:
         """Lets go of the mapping. It is unmapped once no tensor handed out before refers to it any more."""
-        self._bytes = None
+        self._mapping = None
+        self._bytes = np.empty(0, np.uint8)
 
     def __enter__(self) -> Weights:
         return self

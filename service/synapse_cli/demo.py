@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from synapse_cli.commands.serve import service_command
 from synapse_cli.docstrings import Passage
 from synapse_cli.reporting import CLIENT_NAME, CommandError
-from synapse_client import Client, ServiceNotRunning
+from synapse_client import Client, Embedding, ServiceNotRunning
 from synapse_client.options import FileSource
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ _BATCH_CHARS: Final = 12_000
 """Keeps a batch under the inline budget of tokens even for text that makes a token of every character and a half."""
 _PIPELINE: Final = 4
 _START_S: Final = 20.0
+_PATIENCE_MS: Final = 300_000
+"""A slow or busy machine may take its time: nobody else waits for this service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def embed_passages(client: Client, passages: Sequence[Passage], on_done: Callabl
     matrix: Matrix | None = None
     with ThreadPoolExecutor(_PIPELINE) as pool:
         batches = list(_batches(passages, order))
-        answers = pool.map(lambda batch: client.embed_batch(MODEL_ID, [passages[i].text for i in batch]), batches)
+        answers = pool.map(lambda batch: _embed(client, [passages[i].text for i in batch]), batches)
         for batch, answer in zip(batches, answers, strict=True):
             if matrix is None:
                 matrix = np.empty((len(passages), answer.dims), dtype=np.float32)
@@ -158,6 +160,10 @@ def ask(client: Client, question: str, passages: Sequence[Passage], matrix: Matr
         if len(best) == count:
             break
     return list(best.values())
+
+
+def _embed(client: Client, texts: list[str]) -> Embedding:
+    return client.embed_batch(MODEL_ID, texts, deadline_ms=_PATIENCE_MS, max_queue_ms=_PATIENCE_MS)
 
 
 def _batches(passages: Sequence[Passage], order: Sequence[int]) -> Iterator[list[int]]:

@@ -128,7 +128,7 @@ class Splitter:
         self._taken += 1
         if isinstance(item, str):
             return str(place), item
-        if isinstance(item, tuple | list) and len(item) == 2:
+        if isinstance(item, (tuple, list)) and len(item) == 2:
             item_id, text = item
             if isinstance(item_id, str) and isinstance(text, str):
                 return item_id, text

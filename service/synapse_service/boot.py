@@ -23,8 +23,11 @@ from typing import Any, Final
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.availability import Availability
 from synapse_service.catalog.blobs import BlobStore
+from synapse_service.catalog.compiled import shipped_catalog
 from synapse_service.catalog.fetch import Fetcher
+from synapse_service.catalog.install_states import NothingInstalled
 from synapse_service.certify.fixture import embed_fixture
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
@@ -32,6 +35,17 @@ from synapse_service.certify.probe import Probes
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
+from synapse_service.diagnostics import (
+    database_check,
+    disk_check,
+    engines_check,
+    folders_check,
+    lock_check,
+    log_check,
+    path_length_check,
+    settings_check,
+    socket_check,
+)
 from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
 from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
@@ -48,8 +62,9 @@ from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_launch import worker_launch
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
+from synapse_service.operations.catalog import CatalogOperations
 from synapse_service.operations.embed import EmbedOperations
-from synapse_service.operations.extensions import events, logs, service, settings
+from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
 from synapse_service.operations.models import ModelOperations
@@ -235,6 +250,7 @@ def _assemble(
     lanes.restore(records.load_all())
     jobs = JobBook(
         database,
+        leases,
         clock=clock,
         new_id=_new_id,
         module_generation=generation,
@@ -260,7 +276,6 @@ def _assemble(
         loader=loader,
         lanes=lanes,
         ledger=ledger,
-        leases=leases,
         machine=machine,
         clock=clock,
         module_generation=generation,
@@ -293,6 +308,9 @@ def _assemble(
     ).register(router)
     JobOperations(store=database, book=jobs, module_generation=generation, table_epoch=table_epoch).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
+    catalog = shipped_catalog()
+    availability = Availability(catalog, _evidence, cpu_lanes=lambda: current().cpu_lanes)
+    CatalogOperations(catalog=catalog, availability=availability, installs=NothingInstalled()).register(router)
     extension_jobs.register(router, jobs, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
@@ -309,6 +327,18 @@ def _assemble(
     events.register(router, hub)
     settings.register(router, settings_store, hub)
     logs.register(router, log.ring, hub, loop)
+    checks = [
+        socket_check(paths.endpoint),
+        path_length_check(paths.endpoint),
+        lock_check(lock),
+        folders_check(paths),
+        disk_check(paths),
+        settings_check(settings_store),
+        engines_check(lambda: [_evidence(backend) for backend in PROBES], lambda: current().cpu_lanes),
+        database_check(database.opening),
+        log_check(log),
+    ]
+    diagnostics.register(router, checks, lambda: generation)
     hub.register_topic("lanes", lambda: [_lane_summary(lane) for lane in lanes.visible()])
     hub.register_topic("models", lambda: [_lane_summary(lane) for lane in lanes.visible()])
 
@@ -338,7 +368,7 @@ def _assemble(
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
     idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=lambda: current().idle_unload_ms / 1000)
-    retention = Retention(store=database, clock=clock)
+    retention = Retention(store=database, book=jobs, clock=clock)
     housekeeping = {"idle lanes": idle.run, "retention": retention.run}
     return _Parts(server, lanes, jobs, housekeeping, about, register_service)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
-import msgspec
+from msgspec import UNSET
 
 from synapse_service.clock import Clock
 from synapse_service.failures import where
@@ -249,11 +249,10 @@ class Connection(asyncio.Protocol):
     def _turn(self) -> None:
         """Serve waiting lines until the turn is over or the peer must read first, and write the replies together."""
         waiting = self._waiting
-        serve = self._serve
         replies: list[bytes] = []
         size = 0
         for _ in range(min(len(waiting), _LINES_A_TURN)):
-            reply = serve(waiting.popleft())
+            reply = self._serve(waiting.popleft())
             if reply is not None:
                 replies.append(reply)
                 size += len(reply)
@@ -294,11 +293,13 @@ class Connection(asyncio.Protocol):
         except SynapseError as error:
             return self._refusal(readable_id(line), error)
         request_id = request.id
-        if request_id is msgspec.UNSET:
+        if request_id is UNSET:
             return self._notified(request)
         if request_id in self._tasks:
             return self._malformed("a request with this id is still running; the two replies could not be told apart")
         method = request.method
+        if method != HELLO:
+            self._spoken = True
         try:
             route = self._router.find(method)
             if route is None or self._flow_id is not None:
@@ -312,9 +313,6 @@ class Connection(asyncio.Protocol):
             return self._refusal(request_id, error)
         except Exception as error:  # noqa: BLE001 - a defect in a handler must cost one reply, not the connection
             return self._failure(method, request_id, error)
-        finally:
-            if method != HELLO:
-                self._spoken = True
         return None
 
     def _notified(self, request: Request) -> bytes | None:
@@ -403,14 +401,17 @@ class Connection(asyncio.Protocol):
     # --- replies out ---
 
     def _refusal(self, request_id: int | str | None, error: SynapseError) -> bytes:
-        return encode_error(request_id, error, self._host.module_generation())
+        try:
+            return encode_error(request_id, error, self._host.module_generation())
+        except Exception as failure:  # noqa: BLE001 - details that can't be encoded, such as a path that is no text
+            return self._failure(error.code, request_id, failure)
 
     def _malformed(self, message: str) -> bytes:
         return self._refusal(None, SynapseError("invalid_request", message, level="channel", number=INVALID_ENVELOPE))
 
-    def _failure(self, method: str, request_id: int | str, error: Exception) -> bytes:
+    def _failure(self, what: str, request_id: int | str | None, error: Exception) -> bytes:
         reference = self._host.new_id()
-        log.error("request_failed", method=method, reference=reference, where=where(error))
+        log.error("request_failed", what=what, reference=reference, where=where(error))
         message = "the service failed; its log tells more under this reference"
         return self._refusal(request_id, SynapseError("internal_error", message, details={"reference": reference}))
 

@@ -31,8 +31,8 @@ _SEND_GRACE_S: Final = 1.0
 class SocketServer:
     """Serves ``router`` at ``endpoint`` to the user whose service this is.
 
-    ``state`` is ``running``, or ``stopping`` once a stop has begun. ``listener`` and ``new_id`` are arguments for tests; by default the listener is the operating system's, and an id
-    is 32 hex digits.
+    ``state`` is ``running``, or ``stopping`` once a stop has begun. ``listener`` and ``new_id`` are arguments for
+    tests; by default the listener is the operating system's, and an id is 32 hex digits.
     """
 
     def __init__(

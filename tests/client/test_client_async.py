@@ -217,6 +217,17 @@ async def test_a_question_is_asked_again_and_a_change_is_not(fake: FakeService) 
     assert (fake.methods().count("embed.query"), fake.methods().count("model.unload")) == (2, 1)
 
 
+async def test_a_question_that_ends_the_connection_every_time_is_given_up(fake: FakeService) -> None:
+    def drop(call: FakeCall) -> Any:
+        raise Drop
+
+    fake.on("embed.query", drop)
+    async with AsyncClient(fake.address) as client, asyncio.timeout(10):
+        with pytest.raises(ConnectionLost):
+            await client.embed_query("mini", "x")
+    assert fake.methods().count("embed.query") == 2
+
+
 async def test_all_that_wait_learn_that_the_connection_is_gone(fake: FakeService) -> None:
     fake.on("model.unload", lambda _: HELD)
     async with AsyncClient(fake.address) as client:
@@ -290,16 +301,18 @@ async def test_events_come_in_order_and_tell_of_gaps(fake: FakeService) -> None:
 
 async def test_events_begin_anew_after_a_restart(fake: FakeService) -> None:
     async with AsyncClient(fake.address) as client, client.subscribe("jobs") as events:
-        fake.event("jobs", 1, "snapshot", "old")
-        assert (await anext(events)).data == "old"
+        for seq, kind in ((1, "snapshot"), (2, "change")):
+            fake.event("jobs", seq, kind, "old")
+            assert (await anext(events)).data == "old"
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0.01)
         fake.stop()
         fake.start()
         await until(lambda: fake.methods().count("events.subscribe") == 2)
-        fake.event("jobs", 1, "snapshot", "new")
+        # The new service counts from 1, so its number 3 means that two were missed, whatever was seen before.
+        fake.event("jobs", 3, "change", "new")
         event = await waiting
-    assert (event.data, event.missed) == ("new", 0)
+    assert (event.data, event.missed) == ("new", 2)
 
 
 async def test_events_end_with_an_error_when_the_service_stays_away(fake: FakeService) -> None:

@@ -503,6 +503,26 @@ def test_a_change_that_was_not_written_whole_is_sent_again(fake: FakeService) ->
     assert fake.methods().count("model.unload") == 1
 
 
+def test_a_request_that_was_never_written_is_not_cancelled(fake: FakeService) -> None:
+    class FullStream:
+        """Takes nothing of one request, like a socket whose peer doesn't read."""
+
+        def __init__(self, inner: Stream) -> None:
+            self.inner = inner
+            self.receive = inner.receive
+            self.interrupt = inner.interrupt
+            self.close = inner.close
+
+        def send(self, data: memoryview, timeout_s: float) -> int:
+            return 0 if b"model.unload" in bytes(data) else self.inner.send(data, timeout_s)
+
+    with Client(fake.address, open_stream=lambda address: FullStream(open_stream(address)), timeout_s=0.1) as client:
+        with pytest.raises(NoReply):
+            client.model_unload("mini")
+        assert client.call("service.info", timeout_s=10)["state"] == "serving"
+    assert (fake.methods(), fake.cancelled) == (["service.hello", "service.info"], [])
+
+
 def test_a_service_that_hangs_up_on_the_greeting_is_reported(fake: FakeService) -> None:
     def drop(call: FakeCall) -> Any:
         raise Drop

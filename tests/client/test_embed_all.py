@@ -164,10 +164,11 @@ def test_a_source_that_cannot_be_counted_has_no_total(client: Client) -> None:
 def test_looks_at_a_job_without_news_become_rarer(fake: FakeService) -> None:
     fake.durable.working = False
 
-    def during(count: int) -> None:
-        fake.durable.working = count >= 8
-
-    pauses = Pauses(during)
+    pauses = Pauses(lambda count: setattr(fake.durable, "working", count in (8, 10)))
     with Client(fake.address, sleep=pauses, clock=pauses.clock) as client:
-        assert len(list(client.embed_all("mini", notes(70), request_key="k"))) == 70
-    assert pauses.asked == pytest.approx([0.05, 0.075, 0.1125, 0.16875, 0.253125, 0.3796875, 0.5, 0.5])
+        items = client.embed_all("mini", notes(70), request_key="k")
+        next(items)
+        fake.durable.working = False
+        assert len(list(items)) == 69
+    # Rarer up to twice a second, and again from the beginning after each page.
+    assert pauses.asked == pytest.approx([0.05, 0.075, 0.1125, 0.16875, 0.253125, 0.3796875, 0.5, 0.5, 0.05, 0.075])

@@ -18,15 +18,15 @@ from synapse_client import (
 
 
 def test_a_restart_under_a_job_costs_no_page_and_repeats_none(fake: FakeService, client: Client) -> None:
-    texts, got = notes(300), []
-    items = client.embed_all("mini", texts, request_key="k", max_job_items=150)
-    for item in items:
+    texts, got, seen = notes(300), [], list[Progress]()
+    for item in client.embed_all("mini", texts, request_key="k", max_job_items=150, on_progress=seen.append):
         got.append(item)
         if len(got) in (25, 95, 96, 200):
             fake.restart()
     assert vectors(got) == expected(texts)
     assert sorted(fake.durable.computed) == sorted(texts), "a committed item was computed again"
     assert sorted(fake.durable.keys()) == ["k/0"] * 3 + ["k/1"] * 3
+    assert (seen[-1].submitted, seen[-1].jobs) == (300, 2), "a batch that is sent again is no further batch"
 
 
 def test_a_service_that_is_away_for_a_while_is_waited_for(fake: FakeService) -> None:
@@ -92,6 +92,17 @@ def test_failures_far_apart_do_not_add_up(fake: FakeService) -> None:
     assert fake.durable.keys() == ["k/0"] * 3
 
 
+def test_failures_between_which_vectors_come_do_not_add_up(fake: FakeService) -> None:
+    texts, got, pauses = notes(100), [], Pauses()
+    with Client(fake.address, sleep=pauses, clock=pauses.clock) as client:
+        for item in client.embed_all("mini", texts, request_key="k", patience_s=5):
+            got.append(item)
+            if len(got) in (15, 35, 55, 75):
+                fake.durable.fail(SynapseError("engine_crashed", "the worker died", retry_after_ms=2000))
+    assert vectors(got) == expected(texts)
+    assert pauses.asked == [2.0] * 4
+
+
 @pytest.mark.parametrize("stop", ["close", "interrupt"])
 def test_stopping_leaves_the_jobs_and_the_same_call_takes_them_up(fake: FakeService, stop: str) -> None:
     texts, got = notes(200), []
@@ -122,6 +133,7 @@ def test_a_lost_database_costs_the_work_and_no_item_comes_twice(fake: FakeServic
         got.append(item)
         if len(got) == 35:
             fake.durable.forget()
+            fake.durable.page_items = 25  # what is at the old place in the new pages isn't what is missing
     assert vectors(got) == expected(texts)
 
 

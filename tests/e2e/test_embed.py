@@ -151,11 +151,18 @@ def test_a_text_over_the_limit_is_refused_with_both_numbers(client: Client) -> N
     assert refusal.value.details == {"tokens": limit + 1, "max_tokens": limit, "item_id": "long"}
 
 
-def test_a_batch_over_the_inline_budget_is_refused_with_both_numbers(client: Client) -> None:
-    with pytest.raises(SynapseError) as refusal:
-        client.embed_batch("tiny", ["x"] * 65)
-    assert refusal.value.code == "invalid_request"
-    assert refusal.value.details == {"field": "items", "given": 65, "limit": 64}
+def test_a_batch_over_the_inline_budget_becomes_a_job_whose_pages_hold_every_item(client: Client) -> None:
+    items = [{"id": f"item-{index}", "text": f"text number {index}"} for index in range(200)]
+    reply = client.call("embed.batch", {"model": "tiny", "items": items})
+    assert set(reply) == {"job"}
+    job_id = reply["job"]["job_id"]
+    assert client.wait_job(job_id, timeout_s=60).items_done == 200
+    page = client.call("embed.result", {"job_id": job_id})
+    assert (page["state"], page["page_index"], page["pages_available"], page["next_cursor"]) == ("done", 0, 1, None)
+    vectors = {item["id"]: item["vector"] for item in page["items"]}
+    assert sorted(vectors) == sorted(item["id"] for item in items)
+    single = client.embed_query("tiny", "text number 7").vector
+    assert np.asarray(vectors["item-7"], dtype=np.float32).tolist() == np.asarray(single).tolist()
 
 
 def test_control_tokens_spelled_in_a_text_are_ordinary_text(client: Client) -> None:

@@ -93,3 +93,12 @@ def test_closed_weights_hand_out_nothing_but_old_views_live_on() -> None:
     assert np.isfinite(value).all()
     with pytest.raises(ValueError, match="the weights are closed"):
         weights.raw(NORM)
+
+
+def test_released_pages_are_read_again() -> None:
+    with open_bert(tiny_model("bert") / "model.safetensors") as weights:
+        value = weights.float32(NORM)
+        before = value.copy()
+        weights.release_pages()
+        np.testing.assert_array_equal(value, before)
+    weights.release_pages()

@@ -23,6 +23,7 @@ from synapse_engines.openvino.graph import GraphWeights
 from synapse_engines.openvino.runtime import ops, ov
 
 PACKAGE = Path(runtime.__file__).parent
+LINUX = pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux lists a process's mappings")
 
 
 # Telemetry.
@@ -289,7 +290,27 @@ def test_constants_lie_in_the_mapped_file(monkeypatch: pytest.MonkeyPatch) -> No
     assert shared == [True] * (5 + 2 * 16)
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the mappings of a process are listed on Linux only")
+@LINUX
+def test_a_loaded_model_keeps_no_page_of_its_file_in_memory() -> None:
+    path = tiny_model("qwen3") / "model.safetensors"
+    model = tiny_on_openvino("qwen3")
+    held = resident_kib(path)
+    model.close()
+    assert held == 0
+
+
+def resident_kib(path: Path) -> int:
+    """Memory in KiB that the mappings of `path` in this process hold."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(maxsplit=1)[0]:
+            inside = line.endswith(str(path))
+        elif inside and line.startswith("Rss:"):
+            found += int(line.split()[1])
+    return found
+
+
+@LINUX
 def test_closing_lets_go_of_the_file() -> None:
     path = tiny_model("qwen3") / "model.safetensors"
     model = tiny_on_openvino("qwen3")

@@ -33,9 +33,7 @@ class Rig:
         self.lanes = LaneRegistry(_NoRecords(), self._make, leases=self.leases, cpu_lanes=lambda: self.cpu_lanes)
         engines = {"a": "owned-cpu", "b": "owned-metal"}
         self.lanes.restore((paper_registration(name, engine=engine), None, None) for name, engine in engines.items())
-        self.unloader = IdleUnloader(
-            lanes=self.lanes, leases=self.leases, clock=self.clock, idle_s=lambda: self.idle_s
-        )
+        self.unloader = IdleUnloader(lanes=self.lanes, leases=self.leases, clock=self.clock, idle_s=lambda: self.idle_s)
 
     def _make(self, registration: Any, quarantined: str | None) -> Lane:
         loader = self.loaders[registration.model_id] = StubLoader()

@@ -253,9 +253,7 @@ async def test_a_worker_that_dies_while_nothing_is_asked_is_noticed_at_once(
     assert await ask(one.lane, B).done == [expected_text(B)]
 
 
-async def test_a_crash_is_one_strike_whoever_notices_it_first(
-    rig: Start, expected_warnings: ExpectedWarnings
-) -> None:
+async def test_a_crash_is_one_strike_whoever_notices_it_first(rig: Start, expected_warnings: ExpectedWarnings) -> None:
     expected_warnings("worker_lost")
     one = rig(loader=StubLoader())
     await one.lane.ensure_ready()

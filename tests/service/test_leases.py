@@ -40,10 +40,14 @@ def test_a_lease_can_be_given_back_twice(book: LeaseBook) -> None:
 
 
 def test_a_block_gives_its_lease_back_however_it_ends(book: LeaseBook) -> None:
-    with pytest.raises(KeyError), book.holding("a", "job", "job-1") as lease:
-        assert lease.id == "job-1"
-        assert held(book, "a") == [{"kind": "job", "job_id": "job-1"}]
-        raise KeyError
+    def fail() -> None:
+        with book.holding("a", "job", "job-1") as lease:
+            assert lease.id == "job-1"
+            assert held(book, "a") == [{"kind": "job", "job_id": "job-1"}]
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert held(book) == []
 
 

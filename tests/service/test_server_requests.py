@@ -221,6 +221,17 @@ async def test_closing_a_connection_cancels_its_requests_and_no_others(served: S
     assert (await stayer.reply())["result"] == "here"
 
 
+async def test_a_hundred_clients_that_ask_and_leave_leave_nothing_behind(served: Serving, handlers: Handlers) -> None:
+    for number in range(100):
+        client = await served.connect()
+        client.request("embed.query", query(f"m{number}"))
+        await client.close()
+    await until(lambda: served.server.connections == 0)
+    assert served.server.in_flight == 0
+    assert all(ended.startswith("cancelled") for ended in handlers.ended)
+    assert await (await served.connect()).result("probe.report") == {"model_id": None}
+
+
 async def test_a_peer_that_finished_sending_still_gets_its_replies(served: Serving, handlers: Handlers) -> None:
     # What `printf ... | nc -N -U service.sock` does.
     client = await served.connect()
@@ -325,7 +336,7 @@ async def test_an_idle_connection_is_not_a_line_that_does_not_end(handlers: Hand
     async with serving(handlers.router, limits=Limits(line_seconds=0.05)) as running:
         client = await running.connect()
         client.send(b'{"jsonrpc":"2.0","id":1,"method":"probe.report"')
-        await client.writer.drain()
+        await asyncio.sleep(0.01)  # a read of its own, so that the service sees a line begin
         client.send(b"}\n")
         assert (await client.reply())["id"] == 1
         await asyncio.sleep(0.15)
@@ -433,7 +444,7 @@ async def test_a_defect_costs_one_reply_and_its_log_entry_quotes_nothing(
         assert "private" not in error["message"]
         assert (await client.error("no.such"))["number"] == -32601
     fields = expected_warnings.fields("request_failed")
-    assert (fields["method"], fields["reference"]) == ("embed.query", "ref-9")
+    assert (fields["what"], fields["reference"]) == ("embed.query", "ref-9")
     where = str(fields["where"])
     assert where.startswith("ValueError at ")
     assert "; from KeyError at " in where
@@ -459,6 +470,21 @@ async def test_a_result_that_cannot_be_encoded_is_a_defect(inline: bool, expecte
     async with serving(router) as running:
         client = await running.connect()
         assert (await client.error("models.list"))["code"] == "internal_error"
+
+
+async def test_an_error_that_cannot_be_encoded_is_a_defect(expected_warnings: ExpectedWarnings) -> None:
+    router = Router()
+
+    def refuse(call: Call, params: NoParams) -> None:
+        raise invalid_state("not readable", path="/home/\udcff")
+
+    router.add_inline("models.list", refuse)
+    expected_warnings("request_failed")
+    async with serving(router) as running:
+        client = await running.connect()
+        assert (await client.error("models.list"))["details"] == {"reference": "reference-1"}
+        assert (await client.error("models.list"))["code"] == "internal_error"
+    assert expected_warnings.fields("request_failed")["what"] == "invalid_request"
 
 
 # --- how much one client may ask for ---

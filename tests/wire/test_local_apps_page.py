@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fixtures.fake_service import FINGERPRINT, FakeService, model_row, short_folder
 from synapse_client import SynapseError
 from synapse_wire.messages import decode_params, decode_request, encode_error, encode_success
 from synapse_wire.operations import OPERATIONS
@@ -119,9 +120,9 @@ def service(tmp_path: Path) -> Iterator[ScriptedService]:
     played.close()
 
 
-def run(command: list[str], folder: Path) -> str:
+def run(command: list[str], folder: Path, cwd: Path | None = None) -> str:
     environment = {**os.environ, "SYNAPSE_RUNTIME_DIR": str(folder)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -131,6 +132,17 @@ def test_the_python_program_prints_a_vector_for_each_id(service: ScriptedService
     assert [line.split(" [")[0] for line in shown] == ["note-17 2", "note-18 2", "fingerprint: syn1-f", "2"]
     assert [method for method, _ in service.asked] == ["service.hello", "models.list", "embed.batch", "embed.query"]
     assert service.asked[-1][1]["required_fingerprint"] == "syn1-f"
+
+
+def test_the_program_for_many_texts_prints_each_id_once(tmp_path: Path) -> None:
+    texts = {f"note-{number}": "word " * (number % 7) for number in range(150)}
+    lines = [json.dumps({"id": note, "text": text}) for note, text in texts.items()]
+    (tmp_path / "notes.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    with short_folder() as folder, FakeService(folder) as service:
+        service.models["small"] = model_row("small")
+        shown = run([sys.executable, "-c", blocks("python")[1]], folder, tmp_path).splitlines()
+        assert service.durable.keys() == ["notes-2026-06/0"]
+    assert sorted(shown) == sorted(f"{note} {FINGERPRINT} {2 + len(text.split())} 4" for note, text in texts.items())
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node isn't installed")
@@ -171,7 +183,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def printed_embed() -> Any:
     namespace: dict[str, Any] = {}
-    exec(compile(blocks("python")[1], "for-local-apps.md", "exec"), namespace)
+    exec(compile(blocks("python")[2], "for-local-apps.md", "exec"), namespace)
     return namespace["embed"]
 
 

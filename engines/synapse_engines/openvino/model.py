@@ -60,6 +60,9 @@ class OpenVinoModel:
         # The request holds the compiled model, and that the graph's constants: they go together, in this order.
         self._engine: tuple[ov.InferRequest, GraphWeights] | None = (compiled.create_infer_request(), constants)
         self._infer(np.zeros((1, min(WARM_UP_TOKENS, self._max_tokens)), np.int32))
+        # The library has packed the matrices into memory of its own by now; from the file it still needs the
+        # embedding tables, a few rows at a time.
+        weights.release_pages()
 
     def embed(self, rows: Sequence[Ids], progress: Progress | None = None) -> Vectors:
         """Vectors of `rows`, shape [len(rows), dims], in the order given.

@@ -28,6 +28,9 @@ def demo(
     load_only: Annotated[
         bool, typer.Option("--load-only", help="Only load and probe the model, in the service that runs.")
     ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Search in N passages only, from everywhere.")
+    ] = None,
     home: Home = None,
 ) -> None:
     """Start a service in a fresh home, embed the docstrings of Python's standard library, and search in them.
@@ -48,17 +51,19 @@ def demo(
         else:
             with steps.fresh_service() as (fresh_home, seconds), open_client(fresh_home) as client:
                 _took(output, seconds, "started the service")
-                _search(client, output, question or list(steps.QUESTIONS))
+                _search(client, output, question or list(steps.QUESTIONS), limit)
             _how_to_go_on(output)
 
 
-def _search(client: Client, output: Output, questions: list[str]) -> None:
+def _search(client: Client, output: Output, questions: list[str], limit: int | None) -> None:
     from synapse_cli import demo as steps
     from synapse_cli.docstrings import standard_library
 
     _prepare(client, output)
     with _timed(output, "read the docstrings of the standard library"):
         passages = standard_library()
+    if limit is not None and limit < len(passages):
+        passages = passages[:: len(passages) // limit][:limit]
     done = 0
     with (
         _timed(output, f"embedded {len(passages)} passages"),

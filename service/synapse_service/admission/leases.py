@@ -41,10 +41,23 @@ class LeaseBook:
         self._leases: dict[tuple[LeaseKind, str], Lease] = {}
         self._awaited: list[tuple[set[Lease], asyncio.Future[None]]] = []
 
-    def take(self, lane_id: str, kind: LeaseKind = "request", holder_id: str | None = None) -> Lease:
-        """A new lease; ``holder_id`` names a job or a check, a request gets an id of its own."""
+    def take(
+        self,
+        lane_id: str,
+        kind: LeaseKind = "request",
+        holder_id: str | None = None,
+        *,
+        continues: Lease | None = None,
+    ) -> Lease:
+        """A new lease; ``holder_id`` names a job or a check, a request gets an id of its own.
+
+        One that ``continues`` another is waited for by whoever waits for that one: a job that a request left behind.
+        """
         lease = Lease(lane_id, kind, holder_id or self._new_id())
         self._leases[kind, lease.id] = lease
+        for leases, _ in self._awaited:
+            if continues in leases:
+                leases.add(lease)
         return lease
 
     def release(self, lease: Lease) -> None:
@@ -56,9 +69,16 @@ class LeaseBook:
                 drained.set_result(None)
 
     @contextmanager
-    def holding(self, lane_id: str, kind: LeaseKind = "request", holder_id: str | None = None) -> Iterator[Lease]:
+    def holding(
+        self,
+        lane_id: str,
+        kind: LeaseKind = "request",
+        holder_id: str | None = None,
+        *,
+        continues: Lease | None = None,
+    ) -> Iterator[Lease]:
         """A lease for the length of a ``with`` block."""
-        lease = self.take(lane_id, kind, holder_id)
+        lease = self.take(lane_id, kind, holder_id, continues=continues)
         try:
             yield lease
         finally:

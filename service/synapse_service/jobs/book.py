@@ -10,13 +10,15 @@ running              the work raises        failed                the error is k
 running              a credential lapsed    paused_needs_reauth   the work waits; its lifetime stands still
 paused_needs_reauth  job.resume             running               the work goes on
 paused_needs_reauth  its window passes      needs_reauth_expired
+paused_needs_reauth  the same key again     running               as with ``job.resume``
 any live             jobs.cancel            failed                as ``request_cancelled``; committed pages stay
 any live             the process ends       failed                at the next boot, as ``module_restarted``
 ===================  =====================  ====================  ===================================================
 
 A job's row is written when its state changes; progress within a state is kept in memory, and for jobs with pages it is
-written with each page. Once accepted, a job goes on without the client that asked for it. A state that can't be written
-holds in memory until the process ends, so that a full disk never leaves a job that looks as if it were still running.
+written with each page. Once accepted, a job goes on without the client that asked for it, and until it ends it holds a
+lease on its lane. An end that can't be written holds in memory, is written as soon as the disk takes it (before a new
+attempt, and every minute), and a full disk never leaves a job that looks as if it were still running.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from typing import Any, Final
 import msgspec
 from peewee import JOIN, SQL
 
+from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.clock import Clock
 from synapse_service.failures import where
 from synapse_service.jobs.live import TERMINAL, JobKind, JobState, LiveJob, Pause
@@ -67,6 +70,7 @@ class JobBook:
     def __init__(
         self,
         store: Store,
+        leases: LeaseBook,
         *,
         clock: Clock,
         new_id: Callable[[], str],
@@ -76,20 +80,25 @@ class JobBook:
         inherited: int = 0,
     ) -> None:
         self._store = store
+        self._leases = leases
         self._clock = clock
         self._new_id = new_id
         self._generation = module_generation
         self._retention_ms = retention_ms
         self._publish = publish
         self._live: dict[str, LiveJob] = {}
-        self._unwritten: dict[str, LiveJob] = {}
+        self._unwritten: dict[str, tuple[LiveJob, dict[str, Any]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._closing = False
         self.counters = Counters(failed=inherited, inherited=inherited)
 
     def live(self, kind: JobKind | None = None, model_id: str | None = None) -> list[LiveJob]:
         """Jobs that have not ended, oldest first."""
-        return [job for job in self._live.values() if kind in (None, job.kind) and model_id in (None, job.model_id)]
+        return [
+            job
+            for job in self._live.values()
+            if job.state not in TERMINAL and kind in (None, job.kind) and model_id in (None, job.model_id)
+        ]
 
     async def start(
         self, kind: JobKind, model_id: str, work: Work, *, digest: str = "", client: str | None = None
@@ -102,13 +111,25 @@ class JobBook:
         return await self.join(job)
 
     def adopt(
-        self, kind: JobKind, job_id: str, model_id: str, work: Work, *, submission_id: str, client: str | None
+        self,
+        kind: JobKind,
+        job_id: str,
+        model_id: str,
+        work: Work,
+        *,
+        submission_id: str,
+        client: str | None,
+        continues: Lease,
     ) -> LiveJob:
-        """Run a job whose row its caller has just written together with its submission."""
+        """Run a job whose row its caller has just written together with its submission.
+
+        It ``continues`` the lease under which it was accepted. A book that is closed leaves the row to the next boot.
+        """
         job = self._new(job_id, kind, model_id, submission_id=submission_id, client=client)
         job.accepted.set_result(None)
         self.counters.minted += 1
-        self._begin(job, work)
+        if not self._closing:
+            self._begin(job, work, continues)
         return job
 
     async def join(self, job: LiveJob) -> LiveJob:
@@ -118,32 +139,62 @@ class JobBook:
 
     async def status(self, job_id: str) -> JobStatus:
         """Where a job stands; raises ``invalid_request`` for an id that is unknown or expired."""
-        job = self._live.get(job_id) or self._unwritten.get(job_id)
+        job = self._in_memory().get(job_id)
         if job is not None:
             return live_status(job, self._generation)
         row = await self._store.read(lambda: _with_pages(Job.job_id == job_id).first())
         if row is None:
             raise invalid_state(f"no job {job_id!r} is known; it may have expired", job_id=job_id)
-        return job_status(row)
+        return job_status(row, self._generation)
 
     async def rows(self, states: Sequence[str] | None, limit: int) -> list[JobRow]:
         """The newest jobs, in some states or all; live ones with their rate."""
         wanted = Job.state.in_(states) if states is not None else SQL("1")
         rows = await self._store.read(lambda: list(_with_pages(wanted).order_by(SQL("t1.rowid").desc()).limit(limit)))
-        live = {**self._unwritten, **self._live}
-        return [self.row(live[row.job_id]) if row.job_id in live else job_row(row) for row in rows]
+        jobs = self._in_memory()
+        # Lifetimes are kept on a clock that nobody sets; what people read should agree with the clock on their wall.
+        ahead_ms = self._clock.wall_ms() - self._clock.steady_ms()
+        return [self.row(jobs[row.job_id]) if row.job_id in jobs else job_row(row, ahead_ms) for row in rows]
+
+    def live_rows(self) -> list[JobRow]:
+        """The jobs that have not ended, as people see them; one that isn't on disk yet isn't there yet."""
+        return [self.row(job) for job in self.live() if job.accepted.done()]
 
     def row(self, job: LiveJob) -> JobRow:
         """A live job as people see it."""
         return live_row(job, self._generation)
 
+    def unwritten_end(self, job_id: str) -> JobState | None:
+        """The state in which a job ended, if the disk doesn't know it yet."""
+        ended = self._unwritten.get(job_id)
+        return None if ended is None else ended[0].state
+
+    async def settle(self) -> None:
+        """Write down the ends that could not be written when they came; raises StoreError while that still fails."""
+        if not self._unwritten:
+            return
+        unwritten = dict(self._unwritten)
+
+        def step() -> None:
+            for job, changes in unwritten.values():
+                _write_state(job, changes)
+
+        await self._store.write(step)
+        for job_id in unwritten:
+            self._unwritten.pop(job_id, None)
+
     async def cancel(self, job_id: str) -> JobStatus:
         """End a live job as ``request_cancelled``; an ended one stays as it is."""
-        job, task = self._live.get(job_id), self._tasks.get(job_id)
-        if job is not None and task is not None:
-            if not job.ending:
-                task.cancel()
-            await asyncio.wait([task])
+        job = self._live.get(job_id)
+        if job is not None:
+            await self.join(job)  # Before that nothing says whether there will be a row to end.
+            await asyncio.sleep(0)  # A task that is cancelled before its first step would end without writing that.
+            task = self._tasks.get(job_id)
+            if task is not None:
+                if not job.ending:
+                    job.ending = True
+                    task.cancel()
+                await asyncio.wait([task])
         return await self.status(job_id)
 
     async def pause(self, job: LiveJob, logical_handle: str, window_s: float) -> None:
@@ -153,9 +204,12 @@ class JobBook:
         """
         now = self._clock.wall_ms()
         job.pause = pause = Pause(logical_handle, now, now + round(window_s * 1000))
-        await self._enter(job, "paused_needs_reauth")
         try:
-            await asyncio.wait_for(pause.resumed.wait(), window_s)
+            with job.lifetime_stopped():
+                await self._enter(job, "paused_needs_reauth")
+                await asyncio.wait_for(pause.resumed.wait(), window_s)
+            job.pause = None
+            await self._enter(job, "running")
         except TimeoutError:
             raise SynapseError(
                 "needs_reauth_expired",
@@ -164,7 +218,7 @@ class JobBook:
             ) from None
         finally:
             job.pause = None
-        await self._enter(job, "running")
+            pause.over.set()
 
     async def resume(self, job_id: str) -> JobStatus:
         """Let a paused job go on; raises ``invalid_request`` for a job that isn't paused."""
@@ -176,25 +230,48 @@ class JobBook:
                 job_id=job_id,
                 state=state,
             )
-        job.pause.resumed.set()
-        return live_status(job, self._generation)
+        over = job.pause.over
+        self.go_on(job_id)
+        await over.wait()
+        return await self.status(job_id)
+
+    def go_on(self, job_id: str) -> None:
+        """Wake a job that is paused, if it is."""
+        job = self._live.get(job_id)
+        if job is not None and job.pause is not None:
+            job.pause.resumed.set()
 
     async def close(self) -> None:
-        """Stop the running work; the next boot reports it as ``module_restarted``."""
+        """Stop the running work; the next boot reports it as ``module_restarted``. Work that is over ends properly."""
         self._closing = True
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        tasks = dict(self._tasks)
+        for job_id, task in tasks.items():
+            if not self._live[job_id].ending:
+                task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    def _in_memory(self) -> dict[str, LiveJob]:
+        """Jobs whose row may be behind: those that run, and those whose end isn't written."""
+        return {job_id: job for job_id, (job, _) in self._unwritten.items()} | self._live
 
     def _new(self, job_id: str, kind: JobKind, model_id: str, **facts: Any) -> LiveJob:
         return LiveJob(job_id, kind, model_id, clock=self._clock, on_progress=self._tell, **facts)
 
-    def _begin(self, job: LiveJob, work: Work) -> None:
+    def _begin(self, job: LiveJob, work: Work, continues: Lease | None = None) -> None:
         self._live[job.job_id] = job
-        self._tasks[job.job_id] = asyncio.create_task(self._run(job, work), name=f"{job.kind} {job.model_id}")
+        lease = self._leases.take(job.model_id, "job", job.job_id, continues=continues)
+        task = asyncio.create_task(self._run(job, work, lease), name=f"{job.kind} {job.model_id}")
+        # Twice, because a task that is cancelled before its first step never enters its coroutine.
+        task.add_done_callback(lambda _: self._ended(job, lease))
+        self._tasks[job.job_id] = task
 
-    async def _run(self, job: LiveJob, work: Work) -> None:
+    def _ended(self, job: LiveJob, lease: Lease) -> None:
+        self._leases.release(lease)
+        job.accepted.cancel()
+        self._live.pop(job.job_id, None)
+        self._tasks.pop(job.job_id, None)
+
+    async def _run(self, job: LiveJob, work: Work, lease: Lease) -> None:
         try:
             if not job.accepted.done():
                 await self._accept(job)
@@ -207,9 +284,7 @@ class JobBook:
             _log.error("job_lost", job_id=job.job_id, kind=job.kind, where=where(error))
             _refuse(job, _defect(job))
         finally:
-            job.accepted.cancel()
-            del self._live[job.job_id]
-            del self._tasks[job.job_id]
+            self._ended(job, lease)
 
     async def _accept(self, job: LiveJob) -> None:
         await self._store.write(
@@ -262,7 +337,7 @@ class JobBook:
         except StoreError as error:
             _log.error("job_state_not_written", job_id=job.job_id, state=state, reason=error.reason)
             if ended:
-                self._unwritten[job.job_id] = job
+                self._unwritten[job.job_id] = (job, changes)
         job.state = state
         if ended:
             self._count(job.error)

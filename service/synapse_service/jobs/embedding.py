@@ -13,22 +13,24 @@ from __future__ import annotations
 
 import asyncio
 import binascii
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from synapse_service.admission.leases import LeaseBook
+from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import Row, Ticket
 from synapse_service.clock import Clock
 from synapse_service.jobs import submissions
 from synapse_service.jobs.batch import TokenizedBatch, chunks
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.live import LiveJob
-from synapse_service.jobs.pages import Page, PageAssembler, encode_item
+from synapse_service.jobs.pages import PAGE_BYTES, Page, PageAssembler, encode_item
 from synapse_service.jobs.submissions import Attempt, Binding
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.refusals import quarantined
 from synapse_service.store.database import Store
+from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
 
 MAX_LIVE_JOBS: Final = 64
@@ -52,6 +54,7 @@ class EmbeddingJobs:
         module_generation: int,
         chunk_tokens: Callable[[], int],
         ttl_s: Callable[[], float],
+        page_bytes: int = PAGE_BYTES,
     ) -> None:
         self._store = store
         self._book = book
@@ -61,65 +64,94 @@ class EmbeddingJobs:
         self._generation = module_generation
         self._chunk_tokens = chunk_tokens
         self._ttl_s = ttl_s
+        self._page_bytes = page_bytes
+        # One acceptance at a time: between counting the jobs and adding one, nobody else may add one.
+        self._door = asyncio.Lock()
+        self._accepting: set[asyncio.Task[str]] = set()
 
-    async def submit(self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None) -> str:
-        """The job that computes ``batch``, once it is on disk; raises ``idempotency_conflict`` or ``queue_full``."""
-        live = len(self._book.live("embed.batch"))
-        if live >= MAX_LIVE_JOBS:
-            raise SynapseError(
-                "queue_full",
-                f"{live} embedding jobs are at work or waiting already; submit again when one has ended",
-                details={"class": "bulk", "depth": live},
-            )
+    async def submit(
+        self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None, request: Lease
+    ) -> str:
+        """The job that computes ``batch``, once it is on disk. ``request`` is the lease of who asks.
+
+        Raises ``idempotency_conflict``, ``queue_full`` and ``store_failure``; then there is no new job.
+        """
+        accepting = asyncio.create_task(self._accept(lane, batch, binding, client, request), name="accept a job")
+        self._accepting.add(accepting)
+        accepting.add_done_callback(self._accepting.discard)
         # A client that hangs up now must not leave an accepted job without anyone who runs it.
-        return await asyncio.shield(asyncio.create_task(self._accept(lane, batch, binding, client)))
+        return await asyncio.shield(accepting)
 
     async def check_key(self, request_key: str, digest: str) -> None:
         """Raises ``idempotency_conflict`` for a key that is bound to other content."""
-        conflict = await self._store.read(lambda: submissions.conflict(request_key, digest))
+        now = self._clock.steady_ms()
+        conflict = await self._store.read(lambda: submissions.conflict(request_key, digest, now))
         if conflict is not None:
             raise conflict
 
-    async def _accept(self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None) -> str:
-        job_id, submission_id, now = self._new_id(), self._new_id(), self._clock.wall_ms()
-        attempt = await self._store.write(
-            lambda: submissions.accept(
-                binding,
-                job_id=job_id,
-                submission_id=submission_id,
-                client=client,
-                generation=self._generation,
-                now_ms=now,
-            )
-        )
-        if attempt.fresh:
-            job = self._book.adopt(
-                "embed.batch",
-                job_id,
-                lane.lane_id,
-                lambda job: self._run(lane, batch, attempt, job),
-                submission_id=attempt.submission_id,
-                client=client,
-            )
-            job.pages_available = attempt.pages
-            job.progress(len(attempt.committed), len(batch))
+    async def _accept(
+        self, lane: Lane, batch: TokenizedBatch, binding: Binding, client: str | None, request: Lease
+    ) -> str:
+        with self._leases.holding(lane.lane_id, continues=request) as held:
+            async with self._door:
+                # An attempt that ended while the disk was full must not be taken for one that still runs.
+                await self._book.settle()
+                asked = submissions.Request(
+                    self._new_id(), self._new_id(), client, self._generation, self._clock.wall_ms()
+                )
+                now, refusal = self._clock.steady_ms(), self._no_room()
+                attempt = await self._store.write(
+                    lambda: submissions.accept(binding, asked, now_ms=now, refusal=refusal)
+                )
+                if not attempt.fresh:
+                    self._book.go_on(attempt.job_id)
+                    return attempt.job_id
+                job = self._book.adopt(
+                    "embed.batch",
+                    attempt.job_id,
+                    lane.lane_id,
+                    lambda job: self._run(lane, batch, attempt, job),
+                    submission_id=attempt.submission_id,
+                    client=client,
+                    continues=held,
+                )
+        job.pages_available = attempt.pages
+        job.progress(len(attempt.committed), len(batch))
         return attempt.job_id
 
+    def _no_room(self) -> SynapseError | None:
+        live = len(self._book.live("embed.batch"))
+        if live < MAX_LIVE_JOBS:
+            return None
+        return SynapseError(
+            "queue_full",
+            f"{live} embedding jobs are at work or waiting already; submit again when one has ended",
+            details={"class": "bulk", "depth": live},
+        )
+
     async def _run(self, lane: Lane, batch: TokenizedBatch, attempt: Attempt, job: LiveJob) -> None:
-        with self._leases.holding(lane.lane_id, "job", job.job_id):
-            try:
-                async with asyncio.timeout(self._ttl_s()):
-                    await _Run(lane, batch, attempt, job, self._store, self._chunk_tokens()).run()
-            except TimeoutError as error:
-                hours = round(self._ttl_s() / 3600, 1)
-                raise SynapseError("deadline_exceeded", f"the job was not done after {hours} hours") from error
+        ttl_s = self._ttl_s()
+        try:
+            async with asyncio.timeout(ttl_s) as job.lifetime:
+                pages = PageAssembler(self._page_bytes)
+                await _Run(lane, batch, attempt, job, self._store, pages, self._chunk_tokens()).run()
+        except TimeoutError as error:
+            hours = round(ttl_s / 3600, 1)
+            raise SynapseError("deadline_exceeded", f"the job was not done after {hours} hours") from error
 
 
 class _Run:
     """One attempt at one submission."""
 
     def __init__(
-        self, lane: Lane, batch: TokenizedBatch, attempt: Attempt, job: LiveJob, store: Store, chunk_tokens: int
+        self,
+        lane: Lane,
+        batch: TokenizedBatch,
+        attempt: Attempt,
+        job: LiveJob,
+        store: Store,
+        assembler: PageAssembler,
+        chunk_tokens: int,
     ) -> None:
         self._lane = lane
         self._batch = batch
@@ -127,33 +159,42 @@ class _Run:
         self._job = job
         self._store = store
         self._chunk_tokens = chunk_tokens
-        self._assembler = PageAssembler()
+        self._asked: deque[tuple[list[int], Ticket]] = deque()
+        self._assembler = assembler
         self._pages = attempt.pages
         self._done = len(attempt.committed)
         self._commit: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        waiting: deque[tuple[list[int], Ticket]] = deque()
-        pending = deque(chunks(self._batch, self._batch.by_length(self._attempt.committed), self._chunk_tokens))
         try:
-            while pending or waiting:
-                while pending and len(waiting) < _WINDOW:
-                    ordinals = pending.popleft()
-                    waiting.append((ordinals, self._ask(ordinals)))
-                ordinals, ticket = waiting[0]
-                rows = await self._answer(ordinals, ticket)
-                waiting.popleft()
-                await self._collect(ordinals, rows)
+            await self._compute()
             await self._finish()
+        except StoreError:
+            raise
         except SynapseError:
             # What was computed before the failure is worth keeping: the next attempt starts behind it.
-            await self._finish()
+            with contextlib.suppress(StoreError):
+                await self._finish()
             raise
         finally:
-            for _, ticket in waiting:
+            for _, ticket in self._asked:
                 ticket.done.cancel()
+            # Not to be interrupted: whether that page is on disk decides what the counters have to say.
             if self._commit is not None:
-                await asyncio.gather(self._commit, return_exceptions=True)
+                await asyncio.wait([self._commit])
+                self._commit.exception()  # Read, because asyncio reports a failure that nobody asked for.
+
+    async def _compute(self) -> None:
+        # In a thread, because sorting a hundred thousand items would hold up everybody else.
+        pending = deque(await asyncio.to_thread(self._plan))
+        while pending or self._asked:
+            while pending and len(self._asked) < _WINDOW:
+                ordinals = pending.popleft()
+                self._asked.append((ordinals, self._ask(ordinals)))
+            await self._collect(*await self._answered())
+
+    def _plan(self) -> list[list[int]]:
+        return chunks(self._batch, self._batch.by_length(self._attempt.committed), self._chunk_tokens)
 
     def _ask(self, ordinals: list[int]) -> Ticket:
         if self._lane.quarantine.active:
@@ -167,16 +208,21 @@ class _Run:
         self._lane.submit(ticket, rows, bounded=False)
         return ticket
 
-    async def _answer(self, ordinals: list[int], ticket: Ticket) -> list[bytes]:
+    async def _answered(self) -> tuple[list[int], list[bytes]]:
+        """The chunk that was asked for first, and its rows."""
         while True:
+            ordinals, ticket = self._asked[0]
             try:
-                return await ticket.done
+                rows = await ticket.done
             except SynapseError as error:
                 # A lost worker is replaced for the next call; a lane that keeps failing is quarantined, and its
                 # refusal, which is no crash, ends the job.
                 if error.code != "engine_crashed" or "item_id" in (error.details or {}):
                     raise
-            ticket = self._ask(ordinals)
+                self._asked[0] = ordinals, self._ask(ordinals)
+            else:
+                self._asked.popleft()
+                return ordinals, rows
 
     async def _collect(self, ordinals: list[int], rows: list[bytes]) -> None:
         quoted = self._attempt.encoding == "f32"
@@ -187,19 +233,22 @@ class _Run:
                 await self._write(page)
 
     async def _finish(self) -> None:
+        """Commit what there is, full page or not."""
         page = self._assembler.flush()
         if page is not None:
             await self._write(page)
         await self._written()
 
     async def _write(self, page: Page) -> None:
+        """Begin to commit a page, once the one before it is on disk."""
         await self._written()
-        self._commit = asyncio.create_task(self._commit_page(page))
+        self._commit = asyncio.create_task(self._commit_page(page), name=f"page of {self._job.job_id}")
 
     async def _written(self) -> None:
-        commit, self._commit = self._commit, None
-        if commit is not None:
-            await commit
+        """Wait for the page that is being committed; raises StoreError if it could not be."""
+        if self._commit is not None:
+            await asyncio.shield(self._commit)
+            self._commit = None
 
     async def _commit_page(self, page: Page) -> None:
         index, done = self._pages, self._done + len(page.ordinals)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -18,12 +19,13 @@ TERMINAL: Final[frozenset[JobState]] = frozenset({"done", "failed", "needs_reaut
 
 @dataclass(slots=True)
 class Pause:
-    """A job waits for a credential to be renewed. ``resumed`` is set by ``job.resume``."""
+    """A job waits for a credential to be renewed. ``resumed`` asks it to go on, ``over`` says that it waits no more."""
 
     logical_handle: str
     paused_at_ms: int
     resume_deadline_ms: int
     resumed: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class LiveJob:
@@ -31,7 +33,8 @@ class LiveJob:
 
     ``accepted`` resolves when the job is on disk; before that no client may hear its id. ``digest`` tells what was
     asked for, to recognise a repeat. ``submission_id`` is set for jobs that have pages. ``ending`` is true once its
-    work is over and only its end remains to be written, which nothing may interrupt.
+    work is over or was told to stop: what remains is to write its end, which nothing may interrupt. ``lifetime`` is
+    the time limit under which the work runs, if it has one.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class LiveJob:
         self.pages_available = 0
         self.error: WireError | None = None
         self.pause: Pause | None = None
+        self.lifetime: asyncio.Timeout | None = None
         self.accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._clock = clock
         self._on_progress = on_progress
@@ -69,6 +73,22 @@ class LiveJob:
         """How many of how many steps are done; what a step is depends on the kind."""
         self.items_done, self.items_total = done, total
         self._on_progress(self)
+
+    @contextmanager
+    def lifetime_stopped(self) -> Iterator[None]:
+        """A ``with`` block during which the time limit stands still."""
+        lifetime = self.lifetime
+        until = None if lifetime is None else lifetime.when()
+        if lifetime is None or until is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        left = until - loop.time()
+        lifetime.reschedule(None)
+        try:
+            yield
+        finally:
+            lifetime.reschedule(loop.time() + left)
 
     def begin(self) -> None:
         """The work starts now: from here on its rate is measured."""

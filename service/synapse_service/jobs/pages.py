@@ -23,9 +23,9 @@ class Page:
 
 
 class PageAssembler:
-    """Collects encoded items into pages."""
+    """Collects encoded items into pages of at most ``limit`` bytes."""
 
-    def __init__(self, limit: int = PAGE_BYTES) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
         self._items: list[bytes] = []
         self._ordinals = array("I")

@@ -1,4 +1,8 @@
-"""Forgetting ended jobs and their pages, a little at a time."""
+"""Housekeeping for jobs: writing down ends that a full disk refused, and forgetting what has expired.
+
+Pages are deleted, and the room that they took is given back to the file system, a little at a time: each piece takes
+the store's only writing thread for a few tens of milliseconds, and others commit their pages in between.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,16 @@ from typing import Final
 
 from synapse_service.clock import Clock
 from synapse_service.jobs import submissions
+from synapse_service.jobs.book import JobBook
 from synapse_service.logs import get_logger
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 
 INTERVAL_S: Final = 60.0
 PAGES_AT_A_TIME: Final = 8
-"""Pages deleted in one transaction: more would hold up whoever wants to commit one."""
+"""Result pages deleted in one transaction."""
+FREED_AT_A_TIME: Final = 256
+"""Pages of the database file given back in one go: 1 MiB."""
 
 _log = get_logger(__name__)
 
@@ -21,8 +28,9 @@ _log = get_logger(__name__)
 class Retention:
     """Removes what has outlived its retention."""
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
+    def __init__(self, *, store: Store, book: JobBook, clock: Clock) -> None:
         self._store = store
+        self._book = book
         self._clock = clock
 
     async def run(self) -> None:
@@ -35,8 +43,10 @@ class Retention:
             await asyncio.sleep(INTERVAL_S)
 
     async def sweep(self) -> None:
-        """Remove what has expired by now."""
+        """Remove what has expired by now; raises StoreError."""
+        await self._book.settle()
         now = self._clock.steady_ms()
-        more = True
-        while more:
-            more = await self._store.write(lambda: submissions.expire(now, PAGES_AT_A_TIME))
+        while await self._store.write(lambda: submissions.expire(now, PAGES_AT_A_TIME)):
+            pass
+        while await self._store.give_back(FREED_AT_A_TIME):
+            pass

@@ -50,22 +50,22 @@ def live_row(job: LiveJob, generation: int) -> JobRow:
     )
 
 
-def job_status(row: Any) -> JobStatus:
-    """Where a job stands by its row, which carries ``pages`` of its submission."""
+def job_status(row: Any, generation: int) -> JobStatus:
+    """Where a job stands by its row, which carries ``pages`` of its submission. ``generation`` is that of the reply."""
     return JobStatus(
         job_id=row.job_id,
         kind=row.kind,
         state=row.state,
         items_total=row.items_total,
         items_done=row.items_done,
-        module_generation=row.module_generation,
+        module_generation=generation,
         error=_error(row),
         pages_available=UNSET if row.pages is None else row.pages,
     )
 
 
-def job_row(row: Any) -> JobRow:
-    """A job for people by its row."""
+def job_row(row: Any, ahead_ms: int) -> JobRow:
+    """A job for people by its row. The wall clock is ``ahead_ms`` ahead of the clock by which jobs expire."""
     return JobRow(
         job_id=row.job_id,
         kind=row.kind,
@@ -79,7 +79,7 @@ def job_row(row: Any) -> JobRow:
         pages_available=UNSET if row.pages is None else row.pages,
         error=_error(row),
         terminal_ms=UNSET if row.terminal_ms is None else row.terminal_ms,
-        expires_ms=UNSET if row.expires_ms is None else row.expires_ms,
+        expires_ms=UNSET if row.expires_ms is None else row.expires_ms + ahead_ms,
     )
 
 

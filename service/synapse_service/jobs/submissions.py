@@ -3,23 +3,25 @@
 A *submission* is one over-budget ``embed.batch``, however often it is sent. Its pages carry one continuing index;
 every attempt (a job) reads and extends the same pages, so an attempt after a crash computes only what is missing.
 
-====================  ===========================  ==================================================================
-state of the key      latest attempt               a request with the same digest
-====================  ===========================  ==================================================================
-unknown               (none)                       makes the submission and its first attempt
-known                 queued, running or done      joins that attempt
-known                 failed                       starts a fresh attempt that continues after the committed pages
-====================  ===========================  ==================================================================
+====================  ===============================  ==============================================================
+state of the key      latest attempt                   a request with the same digest
+====================  ===============================  ==============================================================
+unknown               (none)                           makes the submission and its first attempt
+known                 queued, running, paused or done  joins that attempt; one that is paused goes on
+known                 failed, needs_reauth_expired     starts a fresh attempt that continues after the committed pages
+expired               done or failed                   forgets what was there, and is a first request
+====================  ===============================  ==============================================================
 
-Another digest, or pages that were made under another fingerprint, is ``idempotency_conflict``. All functions run
-inside one transaction of the store: of several clients that race with one key exactly one makes the attempt.
+Another digest, or pages that were made under another fingerprint, is ``idempotency_conflict``, unless the key has
+expired. Each function runs inside one transaction of the store: of several clients that race with one key exactly one
+makes the attempt. ``now_ms`` is the time on the clock that nobody sets, by which things expire.
 """
 
 from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from peewee import SQL
@@ -29,7 +31,7 @@ from synapse_service.store.models import Job, ResultPage, Submission
 from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.results import Provenance
 
-ENDED_WITHOUT_RESULT = ("failed", "needs_reauth_expired")
+_ENDED_WITHOUT_RESULT: Final = ("failed", "needs_reauth_expired")
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,40 +73,54 @@ class StoredPage:
     pages: int
 
 
-def accept(
-    binding: Binding, *, job_id: str, submission_id: str, client: str | None, generation: int, now_ms: int
-) -> Attempt:
-    """Join or start the attempt for a binding; raises ``idempotency_conflict``."""
-    known = None
-    if binding.request_key is not None:
-        known = Submission.get_or_none(Submission.request_key == binding.request_key)
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What asks for an attempt, beside what it asks for. The ids are used if it gets one of its own."""
+
+    job_id: str
+    submission_id: str
+    client: str | None
+    generation: int
+    created_ms: int
+
+
+def accept(binding: Binding, request: Request, *, now_ms: int, refusal: SynapseError | None = None) -> Attempt:
+    """Join or start the attempt for a binding.
+
+    Raises ``idempotency_conflict``, and ``refusal`` if there is one and a fresh attempt would be needed.
+    """
+    known = _bound(binding.request_key, now_ms)
+    if known is not None:
+        first = msgspec.json.decode(known.binding, type=Binding)
+        _check_binding(first, binding)
+        latest = Job.select().where(Job.submission == known.submission_id).order_by(SQL("rowid").desc()).first()
+        if latest.state not in _ENDED_WITHOUT_RESULT:
+            return Attempt(latest.job_id, known.submission_id, False, first.encoding, frozenset(), known.pages)
+    if refusal is not None:
+        raise refusal
     if known is None:
+        if binding.request_key is not None:
+            _unbind(Submission.request_key == binding.request_key)
         Submission.create(
-            submission_id=submission_id,
+            submission_id=request.submission_id,
             request_key=binding.request_key,
             digest=binding.digest,
             binding=msgspec.json.encode(binding).decode(),
             pages=0,
             items_done=0,
-            created_ms=now_ms,
+            created_ms=request.created_ms,
         )
-        _new_job(binding, job_id, submission_id, client, generation, now_ms, items_done=0)
-        return Attempt(job_id, submission_id, True, binding.encoding, frozenset(), 0)
-    first = msgspec.json.decode(known.binding, type=Binding)
-    _check_binding(first, binding)
-    latest = Job.select().where(Job.submission == known.submission_id).order_by(SQL("rowid").desc()).first()
-    if latest is not None and latest.state not in ENDED_WITHOUT_RESULT:
-        return Attempt(latest.job_id, known.submission_id, False, first.encoding, frozenset(), known.pages)
-    _new_job(binding, job_id, known.submission_id, client, generation, now_ms, items_done=known.items_done)
+        _new_job(binding, request, request.submission_id, items_done=0)
+        return Attempt(request.job_id, request.submission_id, True, binding.encoding, frozenset(), 0)
+    _new_job(binding, request, known.submission_id, items_done=known.items_done)
     Submission.update(expires_ms=None).where(Submission.submission_id == known.submission_id).execute()
-    return Attempt(
-        job_id, known.submission_id, True, first.encoding, committed_ordinals(known.submission_id), known.pages
-    )
+    committed = committed_ordinals(known.submission_id)
+    return Attempt(request.job_id, known.submission_id, True, first.encoding, committed, known.pages)
 
 
-def conflict(request_key: str, digest: str) -> SynapseError | None:
+def conflict(request_key: str, digest: str, now_ms: int) -> SynapseError | None:
     """The refusal of a key that is bound to other content; None when the key is free or bound to this digest."""
-    known = Submission.get_or_none(Submission.request_key == request_key)
+    known = _bound(request_key, now_ms)
     return None if known is None or known.digest == digest else _conflict(request_key, "other content")
 
 
@@ -154,10 +170,12 @@ def read_page(job_id: str, cursor: int) -> StoredPage:
 def expire(now_ms: int, max_pages: int) -> bool:
     """Remove what has outlived its retention, at most ``max_pages`` pages at a time; True when more is left.
 
-    Deleting a page frees half a megabyte of database; doing hundreds in one transaction would stall every writer.
+    Deleting a page frees half a megabyte of database; doing hundreds in one transaction would stall every writer. With
+    the first of its pages a submission loses its key and its jobs, so that nobody ever finds half of one.
     """
     expired = Submission.expires_ms.is_null(False) & (Submission.expires_ms <= now_ms)
     for submission in Submission.select(Submission.submission_id).where(expired).limit(1):
+        _unbind(Submission.submission_id == submission.submission_id)
         pages = [
             row.page_index
             for row in ResultPage.select(ResultPage.page_index)
@@ -169,11 +187,27 @@ def expire(now_ms: int, max_pages: int) -> bool:
                 ResultPage.submission == submission.submission_id, ResultPage.page_index.in_(pages)
             ).execute()
             return True
-        Job.delete().where(Job.submission == submission.submission_id).execute()
         Submission.delete().where(Submission.submission_id == submission.submission_id).execute()
         return True
     Job.delete().where(Job.submission.is_null(), Job.expires_ms.is_null(False), Job.expires_ms <= now_ms).execute()
     return False
+
+
+def _bound(request_key: str | None, now_ms: int) -> Submission | None:
+    """The submission to which a key leads now."""
+    if request_key is None:
+        return None
+    known = Submission.get_or_none(Submission.request_key == request_key)
+    if known is None or (known.expires_ms is not None and known.expires_ms <= now_ms):
+        return None
+    return known
+
+
+def _unbind(which: Any) -> None:
+    """Make submissions unreachable: no key and no job leads to them any more."""
+    found = [row.submission_id for row in Submission.select(Submission.submission_id).where(which)]
+    Job.delete().where(Job.submission.in_(found)).execute()
+    Submission.update(request_key=None).where(Submission.submission_id.in_(found)).execute()
 
 
 def _check_binding(first: Binding, now: Binding) -> None:
@@ -192,25 +226,16 @@ def _conflict(request_key: str, what: str) -> SynapseError:
     )
 
 
-def _new_job(
-    binding: Binding,
-    job_id: str,
-    submission_id: str,
-    client: str | None,
-    generation: int,
-    now_ms: int,
-    *,
-    items_done: int,
-) -> None:
+def _new_job(binding: Binding, request: Request, submission_id: str, *, items_done: int) -> None:
     Job.create(
-        job_id=job_id,
+        job_id=request.job_id,
         kind="embed.batch",
         state="queued",
         model_id=binding.model_id,
         submission=submission_id,
-        client_name=client,
-        module_generation=generation,
+        client_name=request.client,
+        module_generation=request.generation,
         items_total=binding.items_total,
         items_done=items_done,
-        created_ms=now_ms,
+        created_ms=request.created_ms,
     )

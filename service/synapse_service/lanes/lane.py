@@ -208,13 +208,16 @@ class Lane:
 
         Raises ``engine_crashed`` when the process can't be ended.
         """
+        self._begin_unload()
+        if self._unloading is not None:
+            await asyncio.shield(self._unloading)
+
+    def _begin_unload(self) -> None:
         self._tokenizer = None
         if self._unloading is None and self._loaded is not None:
             loaded, self._loaded = self._loaded, None
             self._set_state("unloading")
             self._unloading = asyncio.create_task(self._end_worker(loaded), name=f"unload {self.lane_id}")
-        if self._unloading is not None:
-            await asyncio.shield(self._unloading)
 
     async def _end_worker(self, loaded: Loaded) -> None:
         try:
@@ -361,11 +364,10 @@ class Lane:
         _log.warning("worker_lost", lane_id=self.lane_id, reason=str(fault), stderr=fault.stderr_tail)
         self._fail_running(self.last_error)
         self._set_state("unloaded")
+        # It is dead or being killed; until it is gone nothing is loaded in its place, which might not fit beside it.
+        self._unloading = asyncio.create_task(self._end_worker(loaded), name=f"bury {self.lane_id}")
         await self._count_fault(fault_reason(fault))
-        try:
-            await loaded.worker.close()
-        except WorkerNotGone as error:
-            _log.error("worker_not_gone", lane_id=self.lane_id, pid=error.pid)
+        await self._buried()
 
     async def _count_fault(self, reason: str) -> None:
         if not self.quarantine.fault(reason):
@@ -373,10 +375,15 @@ class Lane:
         _log.warning("lane_quarantined", lane_id=self.lane_id, reason=reason)
         self.queue.fail_all(quarantined(self.lane_id, reason))
         self.announce()
+        self._begin_unload()
         await self._on_quarantine(self)
-        # A worker whose numbers weren't finite is still there. That it doesn't go is logged, and nobody waits for it.
-        with contextlib.suppress(SynapseError):
-            await self.unload()
+        await self._buried()
+
+    async def _buried(self) -> None:
+        if self._unloading is not None:
+            # A worker that doesn't go is in the log, and those whose requests it failed have their answers.
+            with contextlib.suppress(SynapseError):
+                await asyncio.shield(self._unloading)
 
     def announce(self) -> None:
         """Tell those who follow lanes how this one is now."""

@@ -48,7 +48,7 @@ class Onboarding:
         self._blobs = blobs
         self._hf_base_url = hf_base_url
 
-    async def start(self, manifest: Manifest, client: str) -> LiveJob:
+    async def start(self, manifest: Manifest, client: str | None) -> LiveJob:
         """Accept a load, or join the one that runs for the same manifest; ``model_in_use`` if the id is held."""
         model_id = manifest.model_id
         for job in self._jobs.live("model.load", model_id):

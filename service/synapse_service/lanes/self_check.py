@@ -196,7 +196,8 @@ def ceiling_s(backend: Device) -> float:
 def load_self_check(entry: CatalogEntry, read: Callable[[str], bytes] = synapse_resources.read) -> SelfCheck:
     """The figures of an entry, proven to be those that the catalog sealed and to be about the entry's files.
 
-    Blocks for some tens of milliseconds. Raises :class:`CatalogError`: a release whose figures are damaged can't prove any lane of the entry.
+    Blocks for some tens of milliseconds. Raises :class:`CatalogError`: a release whose figures are damaged can't
+    prove any lane of the entry.
     """
     name = f"self_check/{entry.id}.json"
     try:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from synapse_service.admission.decision import admit, too_late
-from synapse_service.admission.leases import LeaseBook
+from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.clock import Clock
@@ -83,20 +83,22 @@ class EmbedOperations:
         lane = self._admissible_lane(params, None)
         deadline = self._deadline(call, params)
         settings = self._settings()
-        with self._leases.holding(lane.lane_id):
+        with self._leases.holding(lane.lane_id) as lease:
             # A line is never shorter than its texts, so most requests need no counting.
             long = call.line_bytes > settings.inline_max_bytes and _text_bytes(params) > settings.inline_max_bytes
             if long or len(params.items) > settings.inline_max_items:
-                return await self._divert(call, params, lane, deadline)
+                return await self._divert(call, params, lane, deadline, lease)
             tokenized = await self._tokenize(lane, params.items, deadline)
             if sum(item.encoding.real_tokens for item in tokenized) > settings.inline_max_tokens:
-                return await self._divert(call, params, lane, deadline)
+                return await self._divert(call, params, lane, deadline, lease)
             if params.request_key is not None:
                 digest = _packed(tokenized).request_digest(lane.lane_id, _bound_constraints(params))
                 await self._embedding.check_key(params.request_key, digest)
             return await self._inline(params, lane, tokenized, "bulk", deadline)
 
-    async def _divert(self, call: Call, params: p.EmbedBatch, lane: Lane, deadline: float) -> r.EmbedDiverted:
+    async def _divert(
+        self, call: Call, params: p.EmbedBatch, lane: Lane, deadline: float, lease: Lease
+    ) -> r.EmbedDiverted:
         scope = call.connection.scope
         if scope is not None and scope.flow_id is not None:
             raise SynapseError(
@@ -111,7 +113,8 @@ class EmbedOperations:
                 _append(batch, item)
         binding = Binding(
             request_key=params.request_key,
-            digest=batch.request_digest(lane.lane_id, _bound_constraints(params)),
+            # In a thread, because it takes a while for a hundred thousand items.
+            digest=await asyncio.to_thread(batch.request_digest, lane.lane_id, _bound_constraints(params)),
             model_id=lane.lane_id,
             fingerprint=lane.fingerprint,
             dims=lane.registration.dims,
@@ -119,8 +122,11 @@ class EmbedOperations:
             encoding="f32" if params.vector_encoding == "base64" else "json",
             items_total=len(batch),
         )
+        if self._clock.monotonic() >= deadline:
+            raise too_late(lane.lane_id)
         client = call.connection.client
-        job_id = await self._embedding.submit(lane, batch, binding, client.name if client is not None else None)
+        name = client.name if client is not None else None
+        job_id = await self._embedding.submit(lane, batch, binding, name, lease)
         return r.EmbedDiverted(job=r.JobHandle(job_id=job_id))
 
     def _deadline(self, call: Call, params: p.EmbedQuery | p.EmbedBatch) -> float:
@@ -269,14 +275,17 @@ def _text_bytes(params: p.EmbedBatch) -> int:
 
 
 def _bound_constraints(params: p.EmbedBatch) -> dict[str, object]:
-    """The constraints that shape a result. How long a caller waits, or how numbers are spelled, doesn't."""
+    """The constraints that shape a result. How long a caller waits, or how numbers are spelled, doesn't.
+
+    One that is absent, or what it would be if it were absent, is left out.
+    """
     bound = {
         "accept_declared": params.accept_declared,
         "allow_equivalent": params.allow_equivalent,
         "required_epoch": params.required_epoch,
         "required_fingerprint": params.required_fingerprint,
     }
-    return {name: value for name, value in bound.items() if value is not None}
+    return {name: value for name, value in bound.items() if value is not None and value is not False}
 
 
 def _packed(tokenized: Sequence[Tokenized]) -> TokenizedBatch:

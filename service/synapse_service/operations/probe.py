@@ -60,7 +60,7 @@ class ProbeOperations:
                 "probe",
                 lane.lane_id,
                 lambda job: self._probes.run(lane, job),
-                client=client.name if client is not None else "",
+                client=client.name if client is not None else None,
             )
         )
         return r.JobAccepted(job_id=job.job_id, state=job.state)

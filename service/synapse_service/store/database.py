@@ -53,14 +53,14 @@ class _ConnectionThread:
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
 
-    def submit(self, fn: Callable[[], T]) -> Future[T]:
+    def submit(self, fn: Callable[[], T], *, transaction: bool = True) -> Future[T]:
         # A forked child has neither the thread nor, perhaps, a lock that anyone will release.
         if self._process != os.getpid():
             raise StoreError("closed", self._path)
         with self._lock:
             if self._closing is not None:
                 raise StoreError("closed", self._path)
-            return self._executor.submit(self._run, fn)
+            return self._executor.submit(self._run, fn, transaction)
 
     def close(self, timeout_s: float) -> None:
         with self._lock:
@@ -74,12 +74,12 @@ class _ConnectionThread:
             if self._connection is not None:
                 self._connection.interrupt()
 
-    def _run(self, fn: Callable[[], T]) -> T:
+    def _run(self, fn: Callable[[], T], transaction: bool) -> T:
         if self._out_of_patience:
             raise StoreError("closed", self._path)
         try:
             self._connection = DATABASE.open_here(self._path, writable=self._writable)
-            with DATABASE.atomic(self._begin):
+            with DATABASE.atomic(self._begin) if transaction else contextlib.nullcontext():
                 return fn()
         except (peewee.PeeweeException, sqlite3.Error) as error:
             failure = store_error(error, self._path)
@@ -127,6 +127,10 @@ class Store:
     async def read(self, fn: Callable[[], T]) -> T:
         """Run ``fn`` in a transaction that sees one state and can't write."""
         return await asyncio.wrap_future(self._reader.submit(fn))
+
+    async def give_back(self, pages: int) -> bool:
+        """Return up to ``pages`` unused pages of the file to the file system; True when more are left to return."""
+        return await asyncio.wrap_future(self._writer.submit(lambda: _vacuum(pages), transaction=False))
 
     def write_sync(self, fn: Callable[[], T]) -> T:
         """``write`` for code that runs before or outside the event loop."""
@@ -185,3 +189,12 @@ class Store:
             return job_ids
 
         return self.write_sync(step)
+
+
+def _vacuum(pages: int) -> bool:
+    connection: sqlite3.Connection = DATABASE.connection()  # type: ignore[no-untyped-call]
+    (before,) = connection.execute("PRAGMA freelist_count").fetchone()
+    # As a script: executed as a statement, Python takes one step of it, which frees one page.
+    connection.executescript(f"PRAGMA incremental_vacuum({pages:d})")
+    (after,) = connection.execute("PRAGMA freelist_count").fetchone()
+    return bool(0 < after < before)

@@ -22,4 +22,4 @@ def register(router: Router, book: JobBook, hub: EventHub) -> None:
 
     router.add("jobs.list", listing)
     router.add("jobs.cancel", cancel)
-    hub.register_topic("jobs", lambda: [book.row(job) for job in book.live()])
+    hub.register_topic("jobs", book.live_rows)

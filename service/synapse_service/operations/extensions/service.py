@@ -45,25 +45,25 @@ class AboutService:
         self._hub = hub
         self._serving = serving
         self._clock = clock
-        self._version = version
-        self._module_generation = module_generation()
-        self._socket_path = _printable(socket_path)
-        self._home = _printable(home)
-        self._started_at_ms = clock.wall_ms()
         self._started = clock.monotonic()
-        self._pid = os.getpid()
+        self._at_start = ServiceInfo(
+            server_version=version,
+            protocol=PROTOCOL,
+            module_generation=module_generation(),
+            pid=os.getpid(),
+            started_at_ms=clock.wall_ms(),
+            uptime_ms=0,
+            socket_path=_printable(socket_path),
+            home=_printable(home),
+            connections=0,
+            state=serving.state,
+        )
         hub.register_topic("service", self.info)
 
     def info(self) -> ServiceInfo:
-        return ServiceInfo(
-            server_version=self._version,
-            protocol=PROTOCOL,
-            module_generation=self._module_generation,
-            pid=self._pid,
-            started_at_ms=self._started_at_ms,
+        return msgspec.structs.replace(
+            self._at_start,
             uptime_ms=round((self._clock.monotonic() - self._started) * 1000),
-            socket_path=self._socket_path,
-            home=self._home,
             connections=self._serving.connections,
             state=self._serving.state,
         )
