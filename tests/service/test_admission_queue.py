@@ -92,6 +92,23 @@ def test_rows_of_different_encodings_are_not_mixed(desk: Desk) -> None:
     assert desk.quantum() == ["b0"]
 
 
+def test_encodings_that_alternate_by_length_make_one_call_each(desk: Desk) -> None:
+    desk.ask("a", "bulk", 5, 7, 9, encoding="json")
+    desk.ask("b", "bulk", 4, 6, 8, encoding="f32")
+    assert desk.quantum() == ["a0", "a1", "a2"]
+    assert desk.quantum() == ["b0", "b1", "b2"]
+
+
+def test_a_queue_whose_requests_all_have_their_answers_is_empty(desk: Desk) -> None:
+    desk.ask("a", "bulk", 60, 60)
+    assert desk.quantum(60) == ["a0"]
+    desk.ask("i", "interactive", 5)
+    desk.tickets["a"].done.cancel()
+    assert not desk.queue.empty
+    desk.tickets["i"].done.cancel()
+    assert desk.queue.empty
+
+
 def test_rows_of_an_answered_request_never_reach_the_worker(desk: Desk) -> None:
     desk.ask("a", "bulk", 5, 6)
     desk.ask("b", "bulk", 5)

@@ -80,9 +80,7 @@ async def test_a_certified_lane_serves_and_still_does_after_a_restart(store: Sto
 
 
 @pytest.mark.parametrize("blocking", ["gate_missed:min_cosine", "engine_crashed"])
-async def test_a_failed_probe_replaces_a_certification_and_its_figures(
-    store: Store, lane: Lane, blocking: str
-) -> None:
+async def test_a_failed_probe_replaces_a_certification_and_its_figures(store: Store, lane: Lane, blocking: str) -> None:
     ledger = ledger_of(store)
     await ledger.record(outcome(lane))
     failed = outcome(lane, status="uncertified", blocking_reason=blocking, performance=None)

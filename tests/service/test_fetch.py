@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,3 +158,24 @@ async def test_a_local_file_that_is_not_there_names_its_field(fetcher: Fetcher, 
     error = await failure(fetcher, Source("config", "config.json", None, path=tmp_path / "config.json"))
     assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"field": "files.config"})
     assert str(tmp_path / "config.json") in error.message
+
+
+async def test_a_copy_from_disk_ends_when_nobody_waits_for_it_any_more(
+    fetcher: Fetcher, store: BlobStore, tmp_path: Path
+) -> None:
+    (tmp_path / "big").write_bytes(b"x" * (4 << 20))
+    copied: list[int] = []
+    cancelled = threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_bytes(size: int) -> None:
+        copied.append(size)
+        loop.call_soon_threadsafe(copying.cancel)
+        cancelled.wait(5)  # A thread copies on by itself until it is told to stop.
+
+    copying = asyncio.create_task(fetcher.fetch(Source("model", "big", None, path=tmp_path / "big"), on_bytes))
+    await asyncio.gather(copying, return_exceptions=True)
+    cancelled.set()
+    await loop.shutdown_default_executor()
+    assert copied == [1 << 20]
+    assert left(store) == []

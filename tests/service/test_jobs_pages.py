@@ -49,7 +49,7 @@ def test_an_item_is_exactly_what_the_wire_calls_a_page_item(batch: TokenizedBatc
 
 def test_a_page_is_closed_before_it_would_exceed_its_size() -> None:
     assembler = PageAssembler(20)
-    items = [b'"%02d"' % number for number in range(10)]  # Four bytes each: "[" and three more make 16, four make 21.
+    items = [b'"%02d"' % number for number in range(10)]  # Three make 16 bytes, four would make 21.
     pages = [page for ordinal, item in enumerate(items) if (page := assembler.add(ordinal, item)) is not None]
     last = assembler.flush()
     assert last is not None

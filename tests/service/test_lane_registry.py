@@ -87,7 +87,8 @@ def refusal(shelf: Shelf, model: str) -> SynapseError:
 async def test_a_registration_comes_back_after_a_restart_without_its_files(shelf: Shelf) -> None:
     before = await shelf.register("m", max_tokens=7, prefix_ids=(), config={"eps": 1e-12, "layers": [1, None]})
     files = shelf.store.read_sync(lambda: [(file.role, file.position, file.name) for file in ModelFile.select()])
-    assert files == [("config", 0, "config.json"), ("tokenizer", 1, "tokenizer.json"), ("model", 2, "model.safetensors")]
+    names = ["config.json", "tokenizer.json", "model.safetensors"]
+    assert files == [("config", 0, names[0]), ("tokenizer", 1, names[1]), ("model", 2, names[2])]
     shelf.restart()
     after = shelf.lanes.get("m")
     assert after is not before

@@ -179,7 +179,7 @@ async def test_the_answer_to_a_query_is_the_whole_envelope(desk: Desk) -> None:
 
 
 async def test_a_batch_answers_in_request_order_whatever_the_lengths(desk: Desk) -> None:
-    texts = ["one two three four", "", "one", "東京", "one two", "one"]
+    texts = ["a b c d", "", "a", "東京", "a b", "a"]
     answer = await desk.batch(*texts)
     assert [vector["id"] for vector in answer["vectors"]] == ["i0", "i1", "i2", "i3", "i4", "i5"]
     for text, vector in zip(texts, answer["vectors"], strict=True):

@@ -314,7 +314,8 @@ async def test_a_load_is_answered_with_its_job(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "backend"), [("owned-metal", "metal"), ("owned-cuda", "cuda"), ("ane", "ane"), ("owned-vulkan", "vulkan")]
+    ("engine", "backend"),
+    [("owned-metal", "metal"), ("owned-cuda", "cuda"), ("ane", "ane"), ("owned-vulkan", "vulkan")],
 )
 async def test_an_engine_that_can_not_run_here_is_refused_before_anything_is_read(
     desk: Desk, engine: str, backend: str

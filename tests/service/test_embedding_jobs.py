@@ -1,0 +1,485 @@
+"""Durable embedding from the request to the last page: what is computed, kept, refused, and taken up again.
+
+Real database, real tokenizer, real lanes; the workers are stubs in this process, or real processes that play scripts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fixtures.clocks import FakeClock
+from fixtures.durable_jobs import LANE, PAGE_BYTES, Room, vectors, words
+from fixtures.expected_warnings import ExpectedWarnings
+from fixtures.lanes import ScriptedLoader, StubWorker, paper_registration, until
+from synapse_service.jobs import embedding as embedding_module
+from synapse_service.lanes.worker_faults import WorkerCrashed
+from synapse_service.store.models import Job
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError
+from synapse_wire.params import EmbedBatch
+from synapse_wire.results import JobStatus
+
+TEXTS = words(300)
+
+Enter = Callable[..., Room]
+
+
+@pytest.fixture
+def path(quick_dir: Path) -> Path:
+    return quick_dir / "synapse.db"
+
+
+@pytest.fixture
+async def enter(path: Path) -> AsyncIterator[Enter]:
+    """Makes rooms on one database, one after another, and leaves them all at the end."""
+    rooms: list[Room] = []
+
+    def make(**options: Any) -> Room:
+        rooms.append(Room(path, **options))
+        return rooms[-1]
+
+    yield make
+    for room in rooms:
+        await room.leave()
+
+
+def error_of(status: JobStatus) -> dict[str, Any]:
+    assert not isinstance(status.error, msgspec.UnsetType)
+    return status.error
+
+
+def hold_after(room: Room, calls: int) -> asyncio.Event:
+    """Let the worker answer so many calls and hold the next; returns what releases it."""
+    gate = asyncio.Event()
+
+    class Counted(asyncio.Event):
+        async def wait(self) -> Any:
+            return True if len(room.loader.worker.calls) <= calls else await gate.wait()
+
+    def prepare(worker: StubWorker) -> None:
+        worker.gate = Counted()
+
+    room.loader.on_load = prepare
+    return gate
+
+
+async def interrupted(room: Room, calls: int = 20, key: str = "key") -> str:
+    """A job with some pages whose service ended in the middle; returns its id."""
+    hold_after(room, calls)
+    job_id = await room.submit(TEXTS, key)
+    await until(lambda: len(room.loader.worker.calls) > calls)
+    await room.leave()
+    return job_id
+
+
+# --- from request to pages ---
+
+
+async def test_every_item_is_committed_once_with_its_own_vector(enter: Enter) -> None:
+    room = enter()
+    job_id = await room.submit(TEXTS)
+    status = await room.ended(job_id)
+    assert (status.state, status.items_done, status.items_total) == ("done", 300, 300)
+    items = await room.items(job_id)
+    assert vectors(items) == await room.expected(TEXTS)
+    assert sorted(room.loader.rows) == sorted(room.tokens(TEXTS))
+    counts = [item.real_token_count for item in items]
+    assert counts == sorted(counts)  # The shortest first.
+    assert status.pages_available == (await room.page(job_id)).pages_available > 10
+
+
+async def test_pages_hold_as_much_as_fits_and_can_be_read_while_the_job_runs(enter: Enter) -> None:
+    room = enter()
+    gate = hold_after(room, 20)
+    job_id = await room.submit(TEXTS)
+    await until(lambda: len(room.loader.worker.calls) > 20)
+    await until(lambda: room.book.live()[0].pages_available > 2)
+    first = await room.page(job_id)
+    assert (first.state, first.page_index, first.next_cursor) == ("running", 0, 1)
+    encoded = len(msgspec.json.encode(first.items))
+    assert PAGE_BYTES - 400 < encoded <= PAGE_BYTES
+    available = first.pages_available
+    waiting = await room.page(job_id, available)
+    assert (waiting.items, waiting.next_cursor, waiting.pages_available) == ([], available, available)
+    gate.set()
+    await room.ended(job_id)
+    assert (await room.page(job_id)).items == first.items
+    last = (await room.page(job_id)).pages_available - 1
+    assert (await room.page(job_id, last)).next_cursor is None
+
+
+async def test_vectors_are_written_as_the_first_submission_asked(enter: Enter) -> None:
+    room = enter()
+    job_id = await room.submit(TEXTS, "key", vector_encoding="base64")
+    await room.ended(job_id)
+    assert await room.submit(TEXTS, "key", vector_encoding="json") == job_id
+    expected = await room.expected(TEXTS, "f32")
+    for item in await room.items(job_id):
+        assert msgspec.json.decode(bytes(msgspec.Raw(item.vector)), type=bytes) == expected[item.id]
+
+
+async def test_a_truncating_lane_discloses_on_the_page_what_it_cut(enter: Enter) -> None:
+    room = enter(registration=paper_registration(overlength="truncate", max_tokens=5))
+    texts = [*words(70), "one two three four five six"]
+    job_id = await room.submit(texts)
+    await room.ended(job_id)
+    item = {each.id: each for each in await room.items(job_id)}["item-70"]
+    assert item.truncation == r.PageTruncation(submitted_tokens=8, effective_tokens=5, truncated=True)
+    assert item.real_token_count == 5
+    assert item.content_sha256 != item.submitted_sha256
+
+
+async def test_a_batch_is_diverted_by_its_items_its_tokens_or_its_bytes(enter: Enter) -> None:
+    room = enter()
+    assert isinstance(await room.batch(words(64)), r.Embedded)
+    assert isinstance(await room.batch(words(65)), r.EmbedDiverted)
+    room.settings = msgspec.structs.replace(room.settings, inline_max_tokens=10)
+    assert isinstance(await room.batch(["a b c"] * 2), r.Embedded)
+    assert isinstance(await room.batch(["a b c"] * 3), r.EmbedDiverted)
+    room.settings = msgspec.structs.replace(room.settings, inline_max_tokens=8192, inline_max_bytes=10)
+    assert isinstance(await room.batch(["a b c"] * 2), r.Embedded)
+    assert isinstance(await room.batch(["a b c"] * 3), r.EmbedDiverted)
+    for job in room.book.live():
+        await room.ended(job.job_id)
+
+
+async def test_a_flow_may_not_start_a_job(enter: Enter) -> None:
+    room = enter()
+    assert isinstance(await room.batch(words(64), flow_id="f"), r.Embedded)
+    room.settings = msgspec.structs.replace(room.settings, inline_max_tokens=10)
+    for texts in (words(65), ["a b c"] * 3):
+        with pytest.raises(SynapseError) as refusal:
+            await room.batch(texts, flow_id="f")
+        assert (refusal.value.code, refusal.value.level) == ("flow_scope_refused", "channel")
+        assert refusal.value.details == {"method": "embed.batch", "flow_id": "f"}
+    assert room.store.read_sync(lambda: Job.select().count()) == 0
+
+
+async def test_a_deadline_that_passed_before_the_acceptance_makes_no_job(enter: Enter) -> None:
+    room = enter()
+    await room.lane.tokenizer()
+    call = room.call("embed.batch")
+    room.clock.advance(1)
+    with pytest.raises(SynapseError) as refusal:
+        await room.embed.batch(call, msgspec.convert(params(words(65), deadline_ms=1000), EmbedBatch))
+    assert refusal.value.code == "deadline_exceeded"
+    assert room.store.read_sync(lambda: Job.select().count()) == 0
+
+
+async def test_an_overlong_item_is_named_and_there_is_no_job(enter: Enter) -> None:
+    room = enter()
+    texts = [f"{index}" for index in range(10_000)]
+    texts[7777] = "word " * 63
+    with pytest.raises(SynapseError) as refusal:
+        await room.batch(texts, "key")
+    assert refusal.value.code == "sequence_too_long"
+    assert refusal.value.details == {"tokens": 65, "max_tokens": 64, "item_id": "item-7777"}
+    assert room.store.read_sync(lambda: Job.select().count()) == 0
+    assert (room.loader.rows, room.leases.holders()) == ([], [])
+
+
+async def test_an_item_that_is_not_finite_fails_the_job_and_what_was_before_it_can_be_read(enter: Enter) -> None:
+    room = enter()
+    texts = [f"{index}" for index in range(10_000)]
+    await room.lane.tokenizer()
+    (bad,) = room.tokens([texts[7777]])
+    room.loader.poison.add(bad)
+    job_id = await room.submit(texts, "key")
+    status = await room.ended(job_id)
+    assert status.state == "failed"
+    assert error_of(status)["code"] == "engine_crashed"
+    assert error_of(status)["details"] == {"item_id": "item-7777", "reason": "non_finite"}
+    before = await room.items(job_id)
+    # Everything up to the chunk of the bad item, the part of a page included.
+    assert len(before) == status.items_done > 5000
+    assert "item-7777" not in vectors(before)
+    room.loader.poison.clear()
+    again = await room.submit(texts, "key")
+    assert again != job_id
+    assert (await room.ended(again)).state == "done"
+    assert vectors(await room.items(again)) == await room.expected(texts)
+
+
+# --- keys, attempts, races ---
+
+
+async def test_clients_that_race_for_one_key_get_one_job_and_each_row_is_computed_once(enter: Enter) -> None:
+    room = enter()
+    job_ids = await asyncio.gather(*(room.submit(TEXTS, "key") for _ in range(4)))
+    assert len(set(job_ids)) == 1
+    await room.ended(job_ids[0])
+    assert len(room.loader.rows) == 300
+    assert room.book.counters.minted == 1
+
+
+async def test_other_content_under_a_key_is_a_conflict_inline_as_well(enter: Enter) -> None:
+    room = enter()
+    job_id = await room.submit(TEXTS, "key")
+    for texts in (words(300, first=1), ["short"]):
+        with pytest.raises(SynapseError) as refusal:
+            await room.batch(texts, "key")
+        assert (refusal.value.code, refusal.value.details) == ("idempotency_conflict", {"request_key": "key"})
+    with pytest.raises(SynapseError):
+        await room.batch(TEXTS, "key", required_epoch=0)
+    # How long a caller waits, and what it would have been without being said, are no other content.
+    same = {"deadline_ms": 5000, "max_queue_ms": 0, "allow_equivalent": False, "accept_declared": False}
+    assert await room.submit(TEXTS, "key", **same) == job_id
+    await room.ended(job_id)
+
+
+async def test_a_client_that_hangs_up_during_the_acceptance_leaves_a_job_that_runs(enter: Enter) -> None:
+    room = enter()
+    await room.lane.tokenizer()
+    request = asyncio.create_task(room.batch(TEXTS, "key"))
+    await until(lambda: room.store.writes)
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    assert room.store.writes == 1  # It left while the acceptance was being written.
+    job_id = await room.submit(TEXTS, "key")
+    assert (await room.ended(job_id)).state == "done"
+    assert room.book.counters.minted == 1
+    assert len(room.loader.rows) == 300
+
+
+async def test_a_resumed_attempt_computes_only_what_was_not_committed(enter: Enter) -> None:
+    first = enter()
+    old = await interrupted(first)
+    room = enter(clock=FakeClock(monotonic=5.0, wall_ms=first.clock.wall_ms() + 1000))
+    status = await room.book.status(old)
+    assert (status.state, error_of(status)["code"]) == ("failed", "module_restarted")
+    before = await room.items(old)
+    committed = {item.id for item in before}
+    assert 0 < len(committed) == status.items_done < 300
+    assert status.pages_available == room.store.read_sync(lambda: Job.get().submission.pages)
+
+    new = await room.submit(TEXTS, "key")
+    assert new != old
+    done = await room.ended(new)
+    assert (done.state, done.items_done, done.items_total) == ("done", 300, 300)
+    missing = [text for index, text in enumerate(TEXTS) if f"item-{index}" not in committed]
+    assert len(room.loader.rows) == 300 - len(committed)
+    assert sorted(room.loader.rows) == sorted(room.tokens(missing))
+    # One index, read by both ids, and the old pages are where they were.
+    items = await room.items(new)
+    assert items[: len(before)] == before
+    assert await room.items(old) == items
+    assert vectors(items) == await room.expected(TEXTS)
+
+
+async def test_an_interrupted_job_ends_bit_equal_to_an_uninterrupted_one(enter: Enter, quick_dir: Path) -> None:
+    await interrupted(enter(), calls=7)
+    await interrupted(enter(), calls=9)
+    room = enter()
+    job_id = await room.submit(TEXTS, "key")
+    await room.ended(job_id)
+    whole = Room(quick_dir / "whole.db")
+    whole_id = await whole.submit(TEXTS, "key")
+    await whole.ended(whole_id)
+
+    def by_id(items: list[r.PageItem]) -> dict[str, bytes]:
+        return {item.id: msgspec.json.encode(item) for item in items}
+
+    assert by_id(await room.items(job_id)) == by_id(await whole.items(whole_id))
+    await whole.leave()
+
+
+async def test_an_attempt_behind_which_everything_is_committed_is_done_at_once(enter: Enter) -> None:
+    first = enter()
+    job_id = await first.submit(TEXTS, "key")
+    await first.ended(job_id)
+    first.store.write_sync(lambda: Job.update(state="running").execute())  # The end was not written before the crash.
+    await first.leave()
+    room = enter()
+    again = await room.submit(TEXTS, "key")
+    assert (await room.ended(again)).state == "done"
+    assert room.loader.rows == []
+    assert len(vectors(await room.items(again))) == 300
+
+
+async def test_a_key_is_not_resumed_under_another_fingerprint(enter: Enter) -> None:
+    first = enter()
+    old = await interrupted(first)
+    room = enter(registration=paper_registration(normalize=False))
+    assert room.lane.fingerprint != first.lane.fingerprint
+    with pytest.raises(SynapseError) as refusal:
+        await room.submit(TEXTS, "key")
+    assert refusal.value.code == "idempotency_conflict"
+    assert first.lane.fingerprint in refusal.value.message
+    page = await room.page(old)
+    assert page.fingerprint == first.lane.fingerprint
+    assert page.items
+
+
+async def test_there_is_room_for_so_many_jobs_and_always_for_those_who_join(
+    enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_module, "MAX_LIVE_JOBS", 2)
+    room = enter()
+    gate = hold_after(room, 0)
+    first = await room.submit(TEXTS, "first")
+    outcomes = await asyncio.gather(
+        *(room.submit(TEXTS, f"key-{index}") for index in range(3)), return_exceptions=True
+    )
+    assert [isinstance(outcome, str) for outcome in outcomes] == [True, False, False]
+    assert isinstance(outcomes[1], SynapseError)
+    assert (outcomes[1].code, outcomes[1].details) == ("queue_full", {"class": "bulk", "depth": 2})
+    assert await room.submit(TEXTS, "first") == first
+    gate.set()
+    await room.ended(first)
+    assert await room.submit(TEXTS, "another")
+    for job in room.book.live():
+        await room.ended(job.job_id)
+
+
+# --- the lane ---
+
+
+async def test_a_job_holds_its_lane_without_a_gap_from_its_request_to_its_end(enter: Enter) -> None:
+    room = enter()
+    gate = hold_after(room, 2)
+    drained = False
+
+    async def replaced() -> None:
+        nonlocal drained
+        await room.leases.drained(LANE)
+        drained = True
+
+    await room.lane.tokenizer()
+    request = asyncio.create_task(room.submit(TEXTS))
+    await until(lambda: room.leases.holders())
+    waiting = asyncio.create_task(replaced())  # As when the lane was replaced while the texts were tokenized.
+    job_id = await request
+    await until(lambda: len(room.loader.worker.calls) > 2)
+    assert not drained
+    assert msgspec.to_builtins(room.leases.holders(LANE)) == [{"kind": "job", "job_id": job_id}]
+    gate.set()
+    await room.ended(job_id)
+    await asyncio.wait_for(waiting, 5)
+    assert room.leases.holders() == []
+
+
+async def test_a_lost_worker_is_replaced_and_nothing_is_computed_twice_but_its_last_call(
+    enter: Enter, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("worker_lost")
+    room = enter()
+
+    def prepare(worker: StubWorker) -> None:
+        if room.loader.loads == 1:
+            gate = asyncio.Event()
+            gate.set()
+            worker.gate = gate
+            worker.faults = [WorkerCrashed(-9, "")]
+
+    room.loader.on_load = prepare
+    job_id = await room.submit(TEXTS)
+    assert (await room.ended(job_id)).state == "done"
+    assert room.loader.loads == 2
+    lost = len(room.loader.workers[0].calls[0])
+    assert len(room.loader.rows) == 300 + lost
+    assert vectors(await room.items(job_id)) == await room.expected(TEXTS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers are ended by POSIX signals here")
+async def test_a_worker_killed_twice_quarantines_the_lane_and_a_released_lane_goes_on(
+    enter: Enter, tmp_path: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("worker_lost", "lane_quarantined")
+    clock = FakeClock()
+    good = [{}] * 5
+    loader = ScriptedLoader(
+        tmp_path, clock, {"calls": [*good, {"die": "kill"}]}, {"calls": [{"die": "kill"}]}, {"calls": []}
+    )
+    room = enter(clock=clock, loader=loader)
+    job_id = await room.submit(TEXTS, "key")
+    status = await room.ended(job_id)
+    assert status.state == "failed"
+    assert error_of(status)["code"] == "probe_required"
+    assert error_of(status)["details"] == {"model_id": "lane", "reason": "quarantined"}
+    assert loader.loads == 2
+    kept = await room.items(job_id)
+    assert len(kept) == status.items_done > 0
+    with pytest.raises(SynapseError) as refusal:
+        await room.submit(TEXTS, "key")
+    assert refusal.value.code == "probe_required"
+    room.lane.quarantine.release()  # What a probe that passes does.
+    again = await room.submit(TEXTS, "key")
+    assert (await room.ended(again)).state == "done"
+    items = await room.items(again)
+    assert items[: len(kept)] == kept
+    assert vectors(items) == await room.expected(TEXTS)
+
+
+async def test_a_job_that_is_not_done_in_its_lifetime_fails_and_can_be_taken_up_again(enter: Enter) -> None:
+    room = enter()
+    gate = hold_after(room, 10)
+    room.ttl_s = 0.3
+    job_id = await room.submit(TEXTS, "key")
+    status = await room.ended(job_id)
+    assert (status.state, error_of(status)["code"]) == ("failed", "deadline_exceeded")
+    gate.set()
+    room.ttl_s = 3600
+    again = await room.submit(TEXTS, "key")
+    assert (await room.ended(again)).state == "done"
+    assert len(vectors(await room.items(again))) == 300
+
+
+# --- the disk ---
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+async def test_a_disk_that_is_full_at_any_write_loses_nothing_and_the_key_goes_on_when_there_is_room(
+    quick_dir: Path, expected_warnings: ExpectedWarnings, lasting: bool
+) -> None:
+    # Writes are: the acceptance, the start, each page, the end. Goes red without `JobBook.settle`: an attempt whose
+    # end could not be written would be joined for ever.
+    texts = words(80)
+    number = failures = 0
+    while True:
+        number += 1
+        room = Room(quick_dir / f"{lasting}-{number}.db")
+        room.store.refusal = lambda write, number=number: write >= number if lasting else write == number
+        job_id = None
+        try:
+            job_id = await room.submit(texts, "key")
+        except SynapseError as refusal:
+            assert (refusal.code, refusal.details["reason"]) == ("store_failure", "storage_full")  # type: ignore[index]
+            assert number == 1
+        acknowledged: list[r.PageItem] = []
+        if job_id is not None:
+            status = await room.ended(job_id)
+            acknowledged = await room.items(job_id)
+            assert len(acknowledged) == status.items_done
+            last = await room.page(job_id, status.pages_available or 0)
+            assert (last.state, last.next_cursor, last.items) == (status.state, None, [])
+            if status.state == "failed":
+                assert error_of(status)["code"] == "store_failure"
+                assert error_of(status)["safe_to_retry_same_request"] is True
+                failures += 1
+        whole = room.store.writes < number
+        room.store.refusal = lambda write: False
+        again = await room.submit(texts, "key")
+        assert (await room.ended(again)).state == "done"
+        items = await room.items(again)
+        assert items[: len(acknowledged)] == acknowledged
+        assert vectors(items) == await room.expected(texts)
+        counters = room.book.counters
+        assert counters.open == 0 == counters.minted - counters.completed - counters.failed
+        await room.leave()
+        if whole:
+            break
+    assert number > 6
+    assert failures >= 3
+    expected_warnings("job_state_not_written")
+
+
+def params(texts: list[str], **more: Any) -> dict[str, Any]:
+    return {"model": LANE, "items": [{"id": str(index), "text": text} for index, text in enumerate(texts)], **more}
