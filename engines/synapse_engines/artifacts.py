@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from synapse_engines.errors import ArtifactError
 from synapse_engines.families.base import Family, FamilyConfig
+from synapse_engines.families.heads import ScoringHead
 
 _LENGTH_BYTES = 8
 # The limit that the reference implementation of the format sets; a model of ours needs tens of kilobytes.
@@ -118,17 +119,31 @@ def check_model(header: Header, family: Family, cfg: FamilyConfig) -> str:
     # The prefix under which most is found, so that one missing tensor is reported by its real name.
     prefix = max(family.prefixes, key=lambda each: sum(each + tensor.name in names for tensor in needed))
     for tensor in needed:
-        name = prefix + tensor.name
-        entry = header.tensors.get(name)
-        if entry is None:
-            raise ArtifactError("missing_tensor", f"tensor {name} is missing", file=header.file)
-        if entry.shape != tensor.shape:
-            detail = f"tensor {name} has shape {list(entry.shape)} instead of {list(tensor.shape)}"
-            raise ArtifactError("wrong_shape", detail, file=header.file)
-        if entry.dtype not in WEIGHT_DTYPES:
-            detail = f"tensor {name} is stored as {entry.dtype}, not as one of {', '.join(WEIGHT_DTYPES)}"
-            raise ArtifactError("wrong_dtype", detail, file=header.file)
+        _check_tensor(header, prefix + tensor.name, tensor.shape)
     return prefix
+
+
+def check_head(header: Header, head: ScoringHead) -> None:
+    """Checks that the file holds the tensors of a scoring model's head too; see `check_model`, which goes first.
+
+    Raises:
+        ArtifactError: as `check_model`.
+    """
+    for tensor in head.tensors():
+        _check_tensor(header, tensor.name, tensor.shape)
+
+
+def _check_tensor(header: Header, name: str, shape: tuple[int, ...]) -> None:
+    """Checks one tensor, by its full name."""
+    entry = header.tensors.get(name)
+    if entry is None:
+        raise ArtifactError("missing_tensor", f"tensor {name} is missing", file=header.file)
+    if entry.shape != shape:
+        detail = f"tensor {name} has shape {list(entry.shape)} instead of {list(shape)}"
+        raise ArtifactError("wrong_shape", detail, file=header.file)
+    if entry.dtype not in WEIGHT_DTYPES:
+        detail = f"tensor {name} is stored as {entry.dtype}, not as one of {', '.join(WEIGHT_DTYPES)}"
+        raise ArtifactError("wrong_dtype", detail, file=header.file)
 
 
 def _read_raw_header(stream: BinaryIO, file_size: int, file: str) -> bytes:

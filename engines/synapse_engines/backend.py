@@ -1,7 +1,8 @@
 """The seam between a loaded model and the engine that computes it.
 
-The worker talks to every engine through `Backend`; the reference, the OpenVINO and the MLX models implement
-it. NumPy is needed only for the types, so that the service process may import `EmbedSpec` from here.
+A loaded model plays one of two roles: an `Embedder` gives vectors, a `Scorer` gives scores. The worker talks to every
+engine through them; the reference, the OpenVINO and the MLX models implement both. NumPy is needed only for the types,
+so that the service process may import the specs from here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from synapse_engines.errors import InputError
 from synapse_engines.families.base import Pooling
+from synapse_engines.readout import Readout
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
     Vectors = npt.NDArray[np.float32]
     """One vector a row, shape [rows, dims]."""
+
+    Logits = npt.NDArray[np.float32]
+    """The logits that scores are read off, shape [rows, readout.width]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +48,60 @@ class EmbedSpec:
     dtype: Literal["f32"] = "f32"
 
 
-class Backend(Protocol):
-    """One loaded embedding model. Not thread-safe: one caller at a time.
+@dataclass(frozen=True, slots=True)
+class ScoreSpec:
+    """How a lane turns hidden states into scores. Which hidden states count is the model's own affair.
 
     Attributes:
-        dims: length of a vector.
+        family: model type, a key of `families.FAMILIES`.
+        readout: how a score is read off the logits.
+        max_tokens: longest row that the lane accepts, special tokens included.
+        dtype: number format of the computation up to the logits.
+    """
+
+    family: str
+    readout: Readout
+    max_tokens: int
+    dtype: Literal["f32"] = "f32"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a model makes of some rows. A row is sound if its logits are finite: a score can be finite without.
+
+    Attributes:
+        values: one score a row, shape [rows].
+        logits: what they were read off, shape [rows, readout.width], in the order of the read-out.
+    """
+
+    values: npt.NDArray[np.float32]
+    logits: Logits
+
+
+class Backend(Protocol):
+    """One loaded model, in whichever role. Not thread-safe: one caller at a time.
+
+    Attributes:
         facts: engine name and version, and the properties in force as read back from the engine.
     """
 
     @property
-    def dims(self) -> int: ...
+    def facts(self) -> Mapping[str, str]: ...
+
+    def close(self) -> None:
+        """Lets go of the model's memory. Calling it twice is harmless; no row may be computed after it."""
+        ...
+
+
+class Embedder(Backend, Protocol):
+    """A loaded embedding model.
+
+    Attributes:
+        dims: length of a vector.
+    """
 
     @property
-    def facts(self) -> Mapping[str, str]: ...
+    def dims(self) -> int: ...
 
     def embed(self, rows: Sequence[Ids]) -> Vectors:
         """Vectors of `rows`, shape [len(rows), dims], in the order given.
@@ -65,8 +111,23 @@ class Backend(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Lets go of the model's memory. Calling it twice is harmless; `embed` must not follow it."""
+
+class Scorer(Backend, Protocol):
+    """A loaded model that scores.
+
+    Attributes:
+        readout: how its scores are read off its logits.
+    """
+
+    @property
+    def readout(self) -> Readout: ...
+
+    def score(self, rows: Sequence[Ids]) -> Scores:
+        """Scores of `rows` and the logits behind them, in the order given.
+
+        Raises:
+            InputError: a row is empty, longer than the lane allows, or holds an id outside the vocabulary.
+        """
         ...
 
 

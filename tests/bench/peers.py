@@ -58,9 +58,9 @@ class Peer:
         """Seconds that the engine takes for the whole corpus."""
         return float(self.ask("pass"))
 
-    def query_ms(self, count: int) -> float:
-        """The median time of the one short text."""
-        return float(self.ask("query", count=count))
+    def query_ms(self, count: int) -> list[float]:
+        """The times of the one short text, asked again and again."""
+        return list(self.ask("query", count=count))
 
     def parts_ms(self, count: int) -> dict[str, float]:
         """The median times of what a query of Synapse's own engine is made of."""
@@ -225,14 +225,14 @@ def export(work: Path) -> None:
         )
 
 
-def median_ms(count: int, work: Callable[[], object]) -> float:
-    """The median time of a piece of work, in milliseconds."""
+def times_ms(count: int, work: Callable[[], object]) -> list[float]:
+    """What a piece of work takes each time, in milliseconds."""
     times = []
     for _ in range(count):
         began = time.perf_counter()
         work()
-        times.append(time.perf_counter() - began)
-    return statistics.median(times) * 1000
+        times.append((time.perf_counter() - began) * 1000)
+    return times
 
 
 def query_parts_ms(count: int) -> dict[str, float]:
@@ -241,7 +241,8 @@ def query_parts_ms(count: int) -> dict[str, float]:
     rows = tokenize([QUERY])
     assert rows[0].size == 12
     embed(rows)
-    return {"tokenizer": median_ms(count, lambda: tokenize([QUERY])), "graph": median_ms(count, lambda: embed(rows))}
+    works: dict[str, Callable[[], object]] = {"tokenizer": lambda: tokenize([QUERY]), "graph": lambda: embed(rows)}
+    return {part: statistics.median(times_ms(count, work)) for part, work in works.items()}
 
 
 def answer(name: str, work: Path) -> None:
@@ -257,7 +258,7 @@ def answer(name: str, work: Path) -> None:
                 embed(corpus)
                 result = time.perf_counter() - began
             case "query":
-                result = median_ms(request["count"], lambda: embed([QUERY]))
+                result = times_ms(request["count"], lambda: embed([QUERY]))
             case "parts":
                 result = query_parts_ms(request["count"])
             case "vectors":

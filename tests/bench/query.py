@@ -1,4 +1,7 @@
-"""One short text: what the socket adds to the engine, and how it compares with sentence-transformers in process."""
+"""One short text: what the socket adds to the engine, and how it compares with sentence-transformers in process.
+
+The engines take short turns, so that whatever else the machine does hits them alike.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,39 @@ import statistics
 
 from bench.corpus import MODEL, QUERY, minilm_service
 from bench.figures import Report, ratio, spread
-from bench.peers import median_ms, running
+from bench.peers import running, times_ms
 
 SECONDS = 60
-ROUNDS = 9
-CALLS = 60
+ROUNDS = 40
+CALLS = 15
+PART_CALLS = 200
+
+OVER_SOCKET, IN_PROCESS, PEER, EMPTY = "over the socket", "engine in process", "sentence-transformers", "service.info"
 
 
 def measure() -> Report:
     """The two figures of ``embed.query``."""
-    over_socket, in_process, peers, infos = [], [], [], []
     with (
         minilm_service() as service,
         service.client() as client,
         running("engine", "sentence-transformers") as (engine, peer),
     ):
-
-        def ask() -> object:
-            return client.embed_query(MODEL, QUERY)
-
         assert client.embed_query(MODEL, QUERY).token_counts == [12]
-        for round_ in range(ROUNDS + 1):
-            figures = median_ms(CALLS, ask), engine.query_ms(CALLS), peer.query_ms(CALLS), median_ms(CALLS, client.info)
-            if round_ == 0:
-                continue  # Everything's first calls.
-            for series, figure in zip((over_socket, in_process, peers, infos), figures, strict=True):
-                series.append(figure)
-        parts = engine.parts_ms(CALLS)
-    added = [socket - engine_alone for socket, engine_alone in zip(over_socket, in_process, strict=True)]
+        turns = {
+            OVER_SOCKET: lambda: times_ms(CALLS, lambda: client.embed_query(MODEL, QUERY)),
+            IN_PROCESS: lambda: engine.query_ms(CALLS),
+            PEER: lambda: peer.query_ms(CALLS),
+            EMPTY: lambda: times_ms(CALLS, client.info),
+        }
+        for turn in turns.values():
+            turn()  # Everything's first calls.
+        taken: dict[str, list[list[float]]] = {name: [] for name in turns}
+        for _ in range(ROUNDS):
+            for name, turn in turns.items():
+                taken[name].append(turn())
+        parts = engine.parts_ms(PART_CALLS)
+    medians = {name: [statistics.median(times) for times in rounds] for name, rounds in taken.items()}
+    added = [socket - engine for socket, engine in zip(medians[OVER_SOCKET], medians[IN_PROCESS], strict=True)]
     report = Report()
     report.at_most(
         "embed.query of 12 tokens: socket p50 less the engine's in process",
@@ -43,17 +51,18 @@ def measure() -> Report:
         f"rounds {min(added):.2f} to {max(added):.2f}",
     )
     report.at_most(
-        "embed.query of 12 tokens, of sentence-transformers' encode",
-        ratio(over_socket, peers),
+        "embed.query of 12 tokens: p50, of sentence-transformers' encode",
+        ratio(medians[OVER_SOCKET], medians[PEER]),
         "x",
         0.35,
-        spread(over_socket, peers),
+        spread(medians[OVER_SOCKET], medians[PEER]),
     )
+    for name, rounds in taken.items():
+        times = sorted(time for times in rounds for time in times)
+        half, tenth = (times[len(times) * share // 100] for share in (50, 10))
+        report.lines.append(f"{name}: p50 {half:.2f} ms, the fastest tenth under {tenth:.2f} ms")
     report.lines += [
-        f"p50: over the socket {statistics.median(over_socket):.2f} ms, engine in process"
-        f" {statistics.median(in_process):.2f} ms, sentence-transformers {statistics.median(peers):.2f} ms",
         f"of the engine's: tokenizer {parts['tokenizer']:.2f} ms, graph {parts['graph']:.2f} ms",
-        f"of what the socket adds: {statistics.median(infos):.2f} ms are an empty call by the same client"
-        " (service.info), the rest is admission, two pipes to the worker, and hashing",
+        "what the socket adds beyond an empty call (service.info): admission, hashing, and two pipes to the worker",
     ]
     return report

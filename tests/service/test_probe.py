@@ -331,6 +331,34 @@ async def test_a_second_start_joins_the_probe_that_runs(desk: Desk) -> None:
     assert len(desk.references.given) <= 2
 
 
+async def test_a_start_does_not_join_the_probe_of_a_lane_that_was_replaced(desk: Desk) -> None:
+    gate = desk.references.prepared.gate = asyncio.Event()
+    old = await desk.start()
+    await until(lambda: desk.references.prepared.calls)
+    registration = paper_registration("m", max_tokens=1024, pooling="cls")
+    fresh = desk.lanes.new_lane(registration)
+    await fresh.ensure_ready()
+    await desk.lanes.register(registration, fresh)
+    desk.references.prepared = StubWorker()
+    assert await desk.start() != old
+    gate.set()
+    await until(lambda: not desk.book.live())
+    assert desk.require() == "ok"
+
+
+async def test_a_full_queue_does_not_fail_a_probe(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk.lane, "_queue_capacity", lambda: 1)
+    desk.loader.worker.gate = asyncio.Event()
+    waiting = [ask(desk.lane, [5, 6], class_="bulk"), ask(desk.lane, [5, 6])]
+    await desk.start()
+    await until(lambda: desk.book.live()[0].items_total)
+    desk.loader.worker.gate.set()
+    for ticket in waiting:
+        await ticket.done
+    await until(lambda: not desk.book.live())
+    assert desk.require() == "ok"
+
+
 @pytest.mark.parametrize("model_id", ["gte-modernbert-base", "qwen3-embedding-0.6b-metal", "qwen3-reranker-0.6b-cpu"])
 async def test_lanes_of_the_catalog_are_not_probed(desk: Desk, model_id: str) -> None:
     with pytest.raises(SynapseError) as refusal:

@@ -91,9 +91,9 @@ def test_migrating_copies_the_file_first(path: Path, clock: FakeClock) -> None:
     kept = path.with_name("synapse.db.v1.bak")
     assert (opening.state, opening.kept, opening.may_lack_commits) == ("migrated", kept, False)
     assert query(path, "PRAGMA user_version") == [(2,)]
-    assert query(path, "SELECT * FROM pin") == [("o", "x", None)]
+    assert query(path, "SELECT owner, sha256, note FROM pin") == [("o", "x", None)]
     assert query(kept, "PRAGMA user_version") == [(1,)]
-    assert query(kept, "SELECT * FROM pin") == [("o", "x")]
+    assert query(kept, "SELECT owner, sha256 FROM pin") == [("o", "x")]
     assert sorted(file.name for file in path.parent.iterdir()) == ["synapse.db", "synapse.db.v1.bak"]
     if os.name != "nt":
         assert kept.stat().st_mode & 0o777 == 0o600
@@ -102,7 +102,7 @@ def test_migrating_copies_the_file_first(path: Path, clock: FakeClock) -> None:
 
 def test_the_copy_has_what_is_still_in_the_log(path: Path, clock: FakeClock) -> None:
     writer = sqlite3.connect(path)
-    writer.execute("INSERT INTO pin VALUES ('o', 'in the log')")
+    writer.execute("INSERT INTO pin VALUES ('o', '', 'in the log')")
     writer.commit()
     open_file(path, clock, (*MIGRATIONS, add_note))
     writer.close()
@@ -113,8 +113,8 @@ def test_a_step_that_fails_leaves_the_old_schema_and_the_copy(path: Path, clock:
     with pytest.raises(LookupError, match="a mistake in this step"):
         open_file(path, clock, (*MIGRATIONS, add_and_fail))
     assert query(path, "PRAGMA user_version") == [(1,)]
-    assert query(path, "SELECT * FROM pin") == [("o", "x")]
-    assert query(path.with_name("synapse.db.v1.bak"), "SELECT * FROM pin") == [("o", "x")]
+    assert query(path, "SELECT owner, sha256 FROM pin") == [("o", "x")]
+    assert query(path.with_name("synapse.db.v1.bak"), "SELECT owner, sha256 FROM pin") == [("o", "x")]
     assert open_file(path, clock, MIGRATIONS).state == "opened"
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from synapse_engines.errors import ArtifactError
 from synapse_engines.families import bert, modernbert, qwen3
 from synapse_engines.families.base import Family, FamilyConfig, Pooling, TensorShape
+from synapse_engines.families.heads import ClassifierHead, ScoringHead, VocabularyHead
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {family.name: family for family in (bert.FAMILY, modernbert.FAMILY, qwen3.FAMILY)}
@@ -35,4 +36,14 @@ def family_for(config: Mapping[str, object]) -> Family:
     return family
 
 
-__all__ = ["FAMILIES", "Family", "FamilyConfig", "Pooling", "TensorShape", "family_for"]
+__all__ = [
+    "FAMILIES",
+    "ClassifierHead",
+    "Family",
+    "FamilyConfig",
+    "Pooling",
+    "ScoringHead",
+    "TensorShape",
+    "VocabularyHead",
+    "family_for",
+]

@@ -10,9 +10,13 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from synapse_engines.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from synapse_engines.families.heads import ScoringHead
+    from synapse_engines.readout import Readout
 
 Pooling = Literal["mean", "cls", "last"]
 
@@ -54,7 +58,7 @@ class FamilyConfig(ABC):
 
     @abstractmethod
     def tensors(self) -> tuple[TensorShape, ...]:
-        """Every tensor that an embedding needs, by the family's unprefixed names."""
+        """Every tensor that the hidden states need, by the family's unprefixed names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ class Family:
         parse: reads a `config.json` object; raises ArtifactError (`bad_config`, `unsupported`).
         allowed_added: a regular expression for the added tokens that stay recognised in text, because the
             model was trained on them as ordinary text; None for none.
+        parse_head: reads what a `config.json` object says about scoring, for a read-out; raises as `parse`. None
+            for a family whose scoring models we do not compute.
     """
 
     name: str
@@ -75,10 +81,22 @@ class Family:
     default_pooling: Pooling
     parse: Callable[[Mapping[str, object]], FamilyConfig]
     allowed_added: str | None = None
+    parse_head: Callable[[Mapping[str, object], Readout], ScoringHead] | None = None
 
     def tensors(self, cfg: FamilyConfig) -> tuple[TensorShape, ...]:
         """Every tensor that an embedding with this configuration needs."""
         return cfg.tensors()
+
+    def scoring_head(self, config: Mapping[str, object], readout: Readout) -> ScoringHead:
+        """The head of a model of this family whose scores are read off as `readout` says.
+
+        Raises:
+            ArtifactError: `unsupported` if the family, or this model of it, does not score in that way;
+                `bad_config` for missing or senseless values.
+        """
+        if self.parse_head is None:
+            raise ArtifactError("unsupported", f"scoring with a {self.name} model is not computed")
+        return self.parse_head(config, readout)
 
 
 def read_size(config: Mapping[str, object], key: str, *, default: int | None = None) -> int:

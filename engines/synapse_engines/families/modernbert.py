@@ -20,6 +20,8 @@ from synapse_engines.families.base import (
     require_divisible,
     require_plain_rope,
 )
+from synapse_engines.families.heads import ClassifierHead
+from synapse_engines.readout import Readout, Sigmoid
 
 _GLOBAL, _LOCAL = "full_attention", "sliding_attention"
 
@@ -111,6 +113,26 @@ def parse(config: Mapping[str, object]) -> ModernBertConfig:
     return cfg
 
 
+def parse_head(config: Mapping[str, object], readout: Readout) -> ClassifierHead:
+    """Reads which classifier a ModernBERT `config.json` describes.
+
+    How many labels it has is not read here, as the key for it is usually absent: the classifier's shape tells.
+
+    Raises:
+        ArtifactError: as `parse`, and `unsupported` for another read-out than the sigmoid of one logit.
+    """
+    if not isinstance(readout, Sigmoid):
+        raise ArtifactError("unsupported", "a ModernBERT classifier has one logit and none of tokens")
+    require(config, "classifier_activation", "gelu", default="gelu")
+    require(config, "classifier_bias", False, default=False)
+    cfg = parse(config)
+    match config.get("classifier_pooling", "cls"):
+        case "cls" | "mean" as pooling:
+            return ClassifierHead(pooling=pooling, hidden=cfg.hidden, norm_eps=cfg.norm_eps)
+        case other:
+            raise ArtifactError("unsupported", f"classifier_pooling is {other!r}, only 'cls' and 'mean' are computed")
+
+
 def _global_layers(config: Mapping[str, object], layers: int) -> tuple[bool, ...]:
     """Which layers are global, from `layer_types` or from `global_attn_every_n_layers`."""
     by_period: tuple[bool, ...] | None = None
@@ -155,4 +177,5 @@ FAMILY = Family(
     parse=parse,
     # Indentation of code: its tokenizer writes each run of two to 24 spaces as one added token.
     allowed_added=" {2,}",
+    parse_head=parse_head,
 )

@@ -1,4 +1,5 @@
-"""Qwen3 decoders (Qwen team 2025) as embedders: causal, grouped-query attention, normalised queries and keys.
+"""Qwen3 decoders (Qwen team 2025) as embedders and as judges that answer yes or no: causal, grouped-query attention,
+normalised queries and keys.
 
 Facts only; the computation is in `reference/qwen3.py` and in the engines. Two spellings of the configuration
 are read: the one that the published models carry, and the one that transformers 5 writes.
@@ -19,6 +20,10 @@ from synapse_engines.families.base import (
     require,
     require_plain_rope,
 )
+from synapse_engines.families.heads import VocabularyHead
+from synapse_engines.readout import Readout, YesNo
+
+_EMBEDDINGS = "embed_tokens.weight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +45,7 @@ class Qwen3Config(FamilyConfig):
     def tensors(self) -> tuple[TensorShape, ...]:
         wide = (self.hidden,)
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
-        found = [TensorShape("embed_tokens.weight", (self.vocab, self.hidden))]
+        found = [TensorShape(_EMBEDDINGS, (self.vocab, self.hidden))]
         for index in range(self.layers):
             layer = f"layers.{index}"
             found += [
@@ -92,6 +97,23 @@ def parse(config: Mapping[str, object]) -> Qwen3Config:
     return cfg
 
 
+def parse_head(config: Mapping[str, object], readout: Readout) -> VocabularyHead:
+    """Reads where a Qwen3 `config.json` says that the logits of the next token come from.
+
+    Raises:
+        ArtifactError: as `parse`; `unsupported` for another read-out than yes or no, and for output embeddings of
+            their own; `bad_config` if the two tokens are one, or outside the vocabulary.
+    """
+    if not isinstance(readout, YesNo):
+        raise ArtifactError("unsupported", "a Qwen3 decoder has logits of tokens and no classifier")
+    # The library's own default is False, so a configuration that is silent means an lm_head.
+    require(config, "tie_word_embeddings", True, default=False)
+    vocab = parse(config).vocab
+    if readout.yes_id == readout.no_id or max(readout.token_ids) >= vocab:
+        raise ArtifactError("bad_config", f"yes {readout.yes_id} and no {readout.no_id} are not two of {vocab} tokens")
+    return VocabularyHead(pooling="last", table=_EMBEDDINGS, readout=readout)
+
+
 def _require_full_attention(config: Mapping[str, object], layers: int) -> None:
     """Refuses `layer_types` that name anything but full attention."""
     kinds = config.get("layer_types")
@@ -121,4 +143,4 @@ def _theta(config: Mapping[str, object]) -> float:
     return theta
 
 
-FAMILY = Family(name="qwen3", prefixes=("", "model."), default_pooling="last", parse=parse)
+FAMILY = Family(name="qwen3", prefixes=("", "model."), default_pooling="last", parse=parse, parse_head=parse_head)

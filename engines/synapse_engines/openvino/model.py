@@ -55,10 +55,10 @@ class OpenVinoModel:
         self._vocab = cfg.vocab
         self._max_tokens = min(spec.max_tokens, cfg.max_positions)
         self._weights = weights
-        constants = GraphWeights(weights)
-        compiled, self.facts = compile_float32(embedding_graph(constants, cfg, spec), threads)
-        # The request holds the compiled model, and that the graph's constants: they go together, in this order.
-        self._engine: tuple[ov.InferRequest, GraphWeights] | None = (compiled.create_infer_request(), constants)
+        self._constants: GraphWeights | None = GraphWeights(weights)
+        compiled, self.facts = compile_float32(embedding_graph(self._constants, cfg, spec), threads)
+        # The request keeps the compiled model alive.
+        self._request: ov.InferRequest | None = compiled.create_infer_request()
         self._infer(np.zeros((1, min(WARM_UP_TOKENS, self._max_tokens)), np.int32))
         # The library has packed the matrices into memory of its own by now; from the file it still needs the
         # embedding tables, a few rows at a time.
@@ -83,18 +83,21 @@ class OpenVinoModel:
 
     def close(self) -> None:
         """Lets go of the model's memory and of its file. Calling it twice is harmless."""
-        self._engine = None
+        # In this order: the compiled model uses the constants, and they the mapping.
+        self._request = None
+        self._constants = None
         self._weights.close()
 
     def _infer(self, ids: Ids) -> Vectors:
         """Vectors [B, dims] of checked ids [B, L], in memory that the next inference overwrites."""
-        if self._engine is None:
+        if self._request is None:
             raise ValueError("the model is closed")
-        request, _ = self._engine
-        # Straight tensors: the library's own dictionary of inputs and outputs costs a tenth of a millisecond.
-        request.set_input_tensor(ov.Tensor(np.ascontiguousarray(ids, np.int32), shared_memory=True))
-        request.infer()
-        vectors: Vectors = request.get_output_tensor().data
+        # The library only borrows this array, so it has a name that lives until the inference is over.
+        borrowed = np.ascontiguousarray(ids, np.int32)
+        # Straight tensors: the library's dictionaries of inputs and outputs cost a tenth of a millisecond more.
+        self._request.set_input_tensor(ov.Tensor(borrowed, shared_memory=True))
+        self._request.infer()
+        vectors: Vectors = self._request.get_output_tensor().data
         return vectors
 
 

@@ -8,5 +8,6 @@ other. Built in a worker process or a test; touches nothing but the arrays that 
 from __future__ import annotations
 
 from synapse_engines.reference.model import ReferenceModel, build
+from synapse_engines.reference.scoring import ReferenceScorer, build_scorer
 
-__all__ = ["ReferenceModel", "build"]
+__all__ = ["ReferenceModel", "ReferenceScorer", "build", "build_scorer"]

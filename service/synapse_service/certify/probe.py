@@ -3,7 +3,7 @@
 The lane's rows go through its ordinary queue and worker, all mixed, so that what is certified is what serves. A
 second, short-lived worker computes the same rows with the NumPy reference and compares the two sets. The outcome is
 recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on. A probe that never came to
-computing, because the lane's queue was full or the service is stopping, has no outcome and leaves the last one alone.
+computing, because the service is stopping or the disk is full, has no outcome and leaves the last one alone.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class Probes:
         ticket = Ticket(
             class_, "f32", [f"probe-{index}" for index in range(len(rows))], asyncio.get_running_loop().create_future()
         )
-        lane.submit(ticket, [Row(ticket, i, row.ids.tobytes(), row.real_tokens) for i, row in enumerate(rows)])
+        submitted = [Row(ticket, i, row.ids.tobytes(), row.real_tokens) for i, row in enumerate(rows)]
+        lane.submit(ticket, submitted, bounded=False)
         return b"".join(await ticket.done)
 
     async def _compare(self, lane: Lane, rows: Sequence[Encoding], candidate: bytes, job: LiveJob) -> dict[str, float]:

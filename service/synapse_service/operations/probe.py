@@ -51,7 +51,8 @@ class ProbeOperations:
                 model_id=params.model_id,
             )
         lane = self._lanes.get(params.model_id)
-        running = self._jobs.live("probe", lane.lane_id)
+        # Of a lane that was replaced while it was probed, a probe may still be running.
+        running = [job for job in self._jobs.live("probe", lane.lane_id) if job.digest == lane.fingerprint]
         client = call.connection.client
         job = (
             await self._jobs.join(running[0])
@@ -60,6 +61,7 @@ class ProbeOperations:
                 "probe",
                 lane.lane_id,
                 lambda job: self._probes.run(lane, job),
+                digest=lane.fingerprint,
                 client=client.name if client is not None else None,
             )
         )

@@ -99,8 +99,32 @@ def _first_tables(connection: sqlite3.Connection) -> None:
             PRIMARY KEY (fingerprint, artifact_digest))""",
         """CREATE TABLE pin (
             owner TEXT NOT NULL,
+            subject TEXT NOT NULL,
             sha256 TEXT NOT NULL,
-            PRIMARY KEY (owner, sha256))""",
+            PRIMARY KEY (owner, subject, sha256))""",
+        "CREATE INDEX pin_sha256 ON pin (sha256)",
+        """CREATE TABLE install (
+            manifest_digest TEXT NOT NULL PRIMARY KEY,
+            catalog_id TEXT NOT NULL,
+            installed_ms INTEGER NOT NULL)""",
+        "CREATE INDEX install_catalog_id ON install (catalog_id)",
+        """CREATE TABLE install_file (
+            manifest_digest TEXT NOT NULL REFERENCES install (manifest_digest) ON DELETE CASCADE,
+            role TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            PRIMARY KEY (manifest_digest, role))""",
+        "CREATE INDEX install_file_sha256 ON install_file (sha256)",
+        """CREATE TABLE download_key (
+            request_key TEXT NOT NULL PRIMARY KEY,
+            job_id TEXT NOT NULL REFERENCES job (job_id) ON DELETE CASCADE,
+            digest TEXT NOT NULL)""",
+        "CREATE INDEX download_key_job_id ON download_key (job_id)",
+        """CREATE TABLE download_blob (
+            job_id TEXT NOT NULL REFERENCES job (job_id) ON DELETE CASCADE,
+            sha256 TEXT NOT NULL,
+            PRIMARY KEY (job_id, sha256))""",
     ):
         connection.execute(statement)
 

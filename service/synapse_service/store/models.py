@@ -219,14 +219,64 @@ class SelfTestReference(Table):
 
 
 class Pin(Table):
-    """A blob that garbage collection must leave alone, and who asked for that."""
+    """A blob that garbage collection must leave alone: who asked for that, and for which model (``subject``)."""
 
     owner = peewee.TextField()
-    sha256 = peewee.TextField()
+    subject = peewee.TextField(default="")
+    sha256 = peewee.TextField(index=True)
 
     class Meta:
         table_name = "pin"
-        primary_key = peewee.CompositeKey("owner", "sha256")
+        primary_key = peewee.CompositeKey("owner", "subject", "sha256")
+
+
+class Install(Table):
+    """One manifest of a catalog model whose files are all here; an earlier manifest stays until the model is removed."""
+
+    manifest_digest = peewee.TextField(primary_key=True)
+    catalog_id = peewee.TextField(index=True)
+    installed_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "install"
+
+
+class InstallFile(Table):
+    """One file of an installed manifest. ``sha256`` names its blob, ``name`` is its path upstream."""
+
+    install = peewee.ForeignKeyField(
+        Install, column_name="manifest_digest", backref="files", on_delete="CASCADE", index=False
+    )
+    role = peewee.TextField()
+    sha256 = peewee.TextField(index=True)
+    size = peewee.IntegerField()
+    name = peewee.TextField()
+
+    class Meta:
+        table_name = "install_file"
+        primary_key = peewee.CompositeKey("install", "role")
+
+
+class DownloadKey(Table):
+    """A request key of ``models.download``, bound to the content of ``digest`` and to the latest job for it."""
+
+    request_key = peewee.TextField(primary_key=True)
+    job = peewee.ForeignKeyField(Job, column_name="job_id", on_delete="CASCADE")
+    digest = peewee.TextField()
+
+    class Meta:
+        table_name = "download_key"
+
+
+class DownloadBlob(Table):
+    """A blob that a download publishes and has not committed. It goes when the download ends in another way."""
+
+    job = peewee.ForeignKeyField(Job, column_name="job_id", on_delete="CASCADE", index=False)
+    sha256 = peewee.TextField()
+
+    class Meta:
+        table_name = "download_blob"
+        primary_key = peewee.CompositeKey("job", "sha256")
 
 
 TABLES: Final[tuple[Any, ...]] = (
@@ -240,7 +290,12 @@ TABLES: Final[tuple[Any, ...]] = (
     Performance,
     SelfTestReference,
     Pin,
+    Install,
+    InstallFile,
+    DownloadKey,
+    DownloadBlob,
 )
 
-TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"})
-JOB_STATES: Final = frozenset({"queued", "running", "paused_needs_reauth"}) | TERMINAL_JOB_STATES
+TERMINAL_DOWNLOAD_STATES: Final = frozenset({"committed", "failed", "cancelled"})
+TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"}) | TERMINAL_DOWNLOAD_STATES
+JOB_STATES: Final = TERMINAL_JOB_STATES | {"queued", "running", "paused_needs_reauth", "downloading", "verifying"}
