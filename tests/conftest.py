@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,10 @@ import pytest
 
 import synapse_service.logs  # noqa: F401  Importing it brings what structlog logs to the standard library's logging.
 from fixtures.expected_warnings import Collector, ExpectedWarnings
+
+# Read by NumPy's matrix library when a test first imports it. Its threads wait for each other by spinning, which on a
+# busy machine makes small products a hundred times slower than one thread does.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from synapse_engines.scores import Scores
+
     Ids = npt.NDArray[np.int32]
     """Token ids of one row, shape [L]."""
 
     Vectors = npt.NDArray[np.float32]
     """One vector a row, shape [rows, dims]."""
-
-    Logits = npt.NDArray[np.float32]
-    """The logits that scores are read off, shape [rows, readout.width]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +62,6 @@ class ScoreSpec:
     readout: Readout
     max_tokens: int
     dtype: Literal["f32"] = "f32"
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """What a model makes of some rows. A row is sound if its logits are finite: a score can be finite without.
-
-    Attributes:
-        values: one score a row, shape [rows].
-        logits: what they were read off, shape [rows, readout.width], in the order of the read-out.
-    """
-
-    values: npt.NDArray[np.float32]
-    logits: Logits
 
 
 class Backend(Protocol):

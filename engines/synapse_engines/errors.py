@@ -98,7 +98,7 @@ class SelfTestError(EngineError):
 
     Attributes:
         length: length in tokens of the test row that disagreed.
-        max_abs_diff: largest absolute difference between the two vectors.
+        max_abs_diff: largest difference between the two answers, in the units of `worker.self_test`.
     """
 
     kind: ClassVar[str] = "self_test"

@@ -124,15 +124,23 @@ class SanitisedTokenizer:
         Raises:
             InputError: `bad_text`, with the index of the first offending text.
         """
+        prefix, suffix = array("i", self.specials.prefix), array("i", self.specials.suffix)
+        return [Encoding(prefix + ids + suffix) for ids in self.plain_ids(texts)]
+
+    def plain_ids(self, texts: Sequence[str]) -> list[array[int]]:
+        """The ids of each text by itself, in order, with nothing around them: for rows that `composition` makes.
+
+        Raises:
+            InputError: `bad_text`, with the index of the first offending text.
+        """
         for index, text in enumerate(texts):
             # The library answers these with a TypeError that names no text.
             try:
                 text.encode("utf-8")
             except UnicodeEncodeError as error:
                 raise InputError("bad_text", f"not Unicode text: {error.reason}", row=index) from error
-        prefix, suffix = array("i", self.specials.prefix), array("i", self.specials.suffix)
         found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [Encoding(prefix + array("i", each.ids) + suffix) for each in found]
+        return [array("i", each.ids) for each in found]
 
     def truncate(self, encoding: Encoding, max_tokens: int) -> Encoding:
         """The first tokens of the text and all special tokens, `max_tokens` in total at most.

@@ -25,10 +25,14 @@ _LEFT_OUT: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One piece of a docstring and the name of what it documents, such as ``pathlib.Path.rename``."""
+    """One piece of a docstring and the name of what it documents, such as ``pathlib.Path.rename``.
+
+    ``summary`` is how the whole docstring begins: its first paragraph, on one line.
+    """
 
     name: str
     text: str
+    summary: str
 
 
 def standard_library() -> list[Passage]:
@@ -53,9 +57,10 @@ def passages_under(root: Path) -> Iterator[Passage]:
 
 def _passages(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[Passage]:
     text = ast.get_docstring(node) or ""
+    summary = " ".join(text.strip().split("\n\n", 1)[0].split())
     for piece in split(text):
         if len(piece) >= MIN_CHARS:
-            yield Passage(name, piece)
+            yield Passage(name, piece, summary)
     for child in node.body:
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not child.name.startswith("_"):
             yield from _passages(child, f"{name}.{child.name}")

@@ -7,15 +7,20 @@ out, so that it can't take over the terminal.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 import typer
 
+from synapse_cli import figures
+
 PLAIN_STEP: Final = 0.1
-"""Without a terminal, progress is printed again after this share of the work."""
+"""Without a terminal, progress is printed again after this share of the work..."""
+PLAIN_PAUSE_S: Final = 60.0
+"""...and at the latest when there is something to say after this time."""
 
 
 def printable(text: str) -> str:
@@ -65,21 +70,28 @@ class Output:
             typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
     @contextmanager
-    def progress(self, label: str, *, hidden: bool = False) -> Iterator[Progress]:
+    def progress(self, label: str, *, unit: str = "", hidden: bool = False, brief: bool = False) -> Iterator[Progress]:
         """Shows how far a piece of work is: a bar in a terminal, now and then a line elsewhere, nothing with --json.
 
-        ``hidden`` is for work that turns out to be short.
+        With a ``unit``, the name of what is counted, it also shows the counts, the rate and the time left. ``hidden``
+        is for work that turns out to be short. ``brief`` is for work whose end is reported anyway: a bar that
+        disappears, and no lines.
         """
-        if self.as_json or hidden:
+        terminal = sys.stderr.isatty()
+        if self.as_json or hidden or (brief and not terminal):
             yield Progress()
-        elif sys.stderr.isatty():
+        elif terminal:
             from rich.console import Console
             from rich.progress import Progress as Bars
+            from rich.progress import TextColumn
 
-            with Bars(console=Console(stderr=True)) as bars:
-                yield _Bar(bars, printable(label))
+            columns = Bars.get_default_columns()
+            if unit:
+                columns = (*columns[:-1], TextColumn("{task.fields[pace]}", markup=False))
+            with Bars(*columns, console=Console(stderr=True), transient=brief) as bars:
+                yield _Bar(bars, printable(label), unit, time.monotonic)
         else:
-            yield _Lines(self, label)
+            yield _Lines(self, label, unit, time.monotonic)
 
 
 class Progress:
@@ -90,25 +102,38 @@ class Progress:
 
 
 class _Bar(Progress):
-    def __init__(self, bars: Any, label: str) -> None:
+    def __init__(self, bars: Any, label: str, unit: str, clock: Callable[[], float]) -> None:
         self._bars = bars
-        self._task = bars.add_task(label.replace("[", r"\["), total=None)
+        self._unit = unit
+        self._pace = figures.Pace(clock)
+        self._task = bars.add_task(label.replace("[", r"\["), total=None, pace="")
 
     def to(self, done: int, total: int) -> None:
-        self._bars.update(self._task, completed=done, total=total or None)
+        self._pace.note(done)
+        pace = figures.progress(done, total, self._unit, self._pace.ahead(total)) if total else ""
+        self._bars.update(self._task, completed=done, total=total or None, pace=pace)
 
 
 class _Lines(Progress):
-    def __init__(self, output: Output, label: str) -> None:
+    def __init__(self, output: Output, label: str, unit: str, clock: Callable[[], float]) -> None:
         self._output = output
         self._label = label
-        self._shown: float | None = None
+        self._unit = unit
+        self._clock = clock
+        self._pace = figures.Pace(clock)
+        self._shown: tuple[float, float] | None = None
 
     def to(self, done: int, total: int) -> None:
-        share = done / total if total else 0.0
-        if self._shown is None or share - self._shown >= PLAIN_STEP or (share >= 1 > self._shown):
-            self._shown = share
-            self._output.note(f"{self._label}: {share:.0%}")
+        self._pace.note(done)
+        now, share = self._clock(), done / total if total else 0.0
+        if self._shown is not None:
+            when, before = self._shown
+            due = share - before >= PLAIN_STEP or share >= 1 > before
+            if not due and (share == before or now - when < PLAIN_PAUSE_S):
+                return
+        self._shown = (now, share)
+        known = figures.progress(done, total, self._unit, self._pace.ahead(total)) if self._unit and total else ""
+        self._output.note(f"{self._label}: {figures.share(done, total)}" + (f" ({known})" if known else ""))
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -91,7 +91,7 @@ def _brief(value: Any) -> str:
 
 
 def _next(error: SynapseError | ClientError | CommandError) -> str:
-    if not isinstance(error, SynapseError):
+    if isinstance(error, CommandError):
         return error.remedy
     from synapse_cli.advice import next_step
 

@@ -23,11 +23,11 @@ from typing import Any, Final
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
 from synapse_service.admission.leases import LeaseBook
-from synapse_service.catalog.availability import Availability
+from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
+from synapse_service.boot_lanes import assemble_lanes
 from synapse_service.catalog.blobs import BlobStore
-from synapse_service.catalog.compiled import shipped_catalog
+from synapse_service.catalog.compiled import Catalog, CatalogError, shipped_catalog
 from synapse_service.catalog.fetch import Fetcher
-from synapse_service.catalog.install_states import NothingInstalled
 from synapse_service.certify.fixture import embed_fixture
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
@@ -46,23 +46,17 @@ from synapse_service.diagnostics import (
     settings_check,
     socket_check,
 )
-from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
-from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
+from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock, lock_models
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
 from synapse_service.lanes.idle import IdleUnloader
-from synapse_service.lanes.lane import Lane, Pacing
-from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.onboarding import Onboarding
-from synapse_service.lanes.records import StoredLanes, StoredSelfTests
-from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.worker_launch import worker_launch
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
-from synapse_service.operations.catalog import CatalogOperations
+from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.embed import EmbedOperations
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
@@ -75,9 +69,6 @@ from synapse_service.server import Limits, SocketServer
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 from synapse_wire.results import Holder
-
-INTERACTIVE_TOKENS: Final = 3072
-"""Tokens of interactive rows that share one worker call."""
 
 DEFAULT_DRAIN_S: Final = 10.0
 """How long running requests may take when the operating system asks the service to stop."""
@@ -95,15 +86,30 @@ def run(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--home", type=Path, help="keep settings, data, cache and socket under this one folder")
     parser.add_argument("--cpu-lanes", action="store_true", help="offer lanes that compute on the processor")
+    # For tests: the models of the real catalog are too large to be fetched again and again.
+    parser.add_argument("--catalog", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     environ = dict(os.environ)
     if arguments.cpu_lanes:
         environ["SYNAPSE_CPU_LANES"] = "true"
-    sys.exit(main(environ, arguments.home))
+    try:
+        catalog = shipped_catalog() if arguments.catalog is None else _other_catalog(arguments.catalog)
+    except (CatalogError, OSError) as error:
+        sys.exit(_say(error, EXIT_FAILED))
+    sys.exit(main(environ, arguments.home, catalog))
 
 
-def main(environ: dict[str, str], home: Path | None) -> int:
+def _other_catalog(path: Path) -> Catalog:
+    return Catalog.parse(path.read_bytes(), resource=lambda name: (path.parent / name).read_bytes())
+
+
+def main(environ: dict[str, str], home: Path | None, catalog: Catalog) -> int:
     """Serve until told to stop; returns the exit status."""
+    with contextlib.ExitStack() as held:
+        return _main(environ, home, catalog, held)
+
+
+def _main(environ: dict[str, str], home: Path | None, catalog: Catalog, held: contextlib.ExitStack) -> int:
     try:
         paths = resolve_paths(environ, home)
         settings_store = SettingsStore.load(paths.config_file, environ)
@@ -111,20 +117,20 @@ def main(environ: dict[str, str], home: Path | None) -> int:
         for folder in (paths.data_dir, paths.cache_dir, paths.log_dir):
             ensure_private_dir(folder)
         lock = acquire_lock(paths.endpoint, paths.lock_file)
+        held.callback(lock.release)
+        held.callback(lock_models(paths.cache_dir).release)
     except AlreadyRunning as error:
         return _say(error, EXIT_ALREADY_RUNNING)
     except (ConfigError, PathError, InstanceError) as error:
         return _say(error, EXIT_FAILED)
     log = configure(paths.log_dir, settings_store.current.log_level, sys.stderr.isatty())
+    held.callback(log.close)
     try:
         database = Store.open(paths.database, SystemClock())
-        asyncio.run(serve(environ, paths, settings_store, database, log, lock))
+        asyncio.run(serve(environ, paths, settings_store, database, log, lock, catalog))
     except (StoreError, InstanceError) as error:
         _log.error("start_failed", reason=str(error))
         return _say(error, EXIT_FAILED)
-    finally:
-        lock.release()
-        log.close()
     return 0
 
 
@@ -135,6 +141,7 @@ async def serve(
     database: Store,
     log: Logs,
     lock: InstanceLock,
+    catalog: Catalog,
 ) -> None:
     """Put the parts together, serve, and take them apart again."""
     loop = asyncio.get_running_loop()
@@ -143,7 +150,7 @@ async def serve(
     if orphans:
         _log.info("jobs_ended_by_restart", jobs=len(orphans))
     try:
-        parts = _assemble(environ, paths, settings_store, database, generation, len(orphans), log, lock)
+        parts = _assemble(environ, paths, settings_store, database, generation, len(orphans), log, lock, catalog)
     except BaseException:
         await database.close()
         raise
@@ -172,7 +179,9 @@ async def serve(
     finally:
         for task in housekeeping:
             task.cancel()
+        await parts.catalog.downloads.close()
         await parts.jobs.close()
+        await parts.catalog.detached.close()
         await parts.lanes.close()
         await database.close()
         _log.info("stopped")
@@ -185,6 +194,7 @@ class _Parts:
     server: SocketServer
     lanes: LaneRegistry
     jobs: JobBook
+    catalog: CatalogParts
     housekeeping: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     about: service.AboutService
     register_service: Callable[[Callable[[float], None]], None]
@@ -199,6 +209,7 @@ def _assemble(
     inherited: int,
     log: Logs,
     lock: InstanceLock,
+    catalog: Catalog,
 ) -> _Parts:
     loop = asyncio.get_running_loop()
     clock = SystemClock()
@@ -216,38 +227,6 @@ def _assemble(
     machine = this_machine()
     ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, embed_fixture().revision)
     ledger.restore(certifications.load_all(machine.id))
-    loader = Loader(
-        blobs=blobs,
-        values=StoredSelfTests(database, clock),
-        launch=lambda: worker_launch(environ),
-        clock=clock,
-        threads=lambda: current().worker_threads,
-    )
-    records = StoredLanes(database, clock)
-
-    def lane_changed(lane: Lane) -> None:
-        # A lane that is still being proven, was replaced, or is hidden doesn't exist for clients.
-        if lanes.find(lane.lane_id) is lane:
-            for topic in ("lanes", "models"):
-                hub.publish(topic, _lane_summary(lane), key=lane.lane_id)
-
-    def make_lane(registration: Registration, quarantined: str | None) -> Lane:
-        build = ENGINE_BUILDS[registration.manifest.engine]
-        return Lane(
-            registration,
-            registration.fingerprint(build),
-            build,
-            loader=loader,
-            clock=clock,
-            pacing=lambda: Pacing(INTERACTIVE_TOKENS, current().bulk_quantum_tokens, current().bulk_quantum_ms / 1000),
-            queue_capacity=lambda: current().queue_capacity,
-            on_change=lane_changed,
-            on_quarantine=lambda lane: lanes.keep_quarantine(lane),
-            quarantined=quarantined,
-        )
-
-    lanes = LaneRegistry(records, make_lane, leases=leases, cpu_lanes=lambda: current().cpu_lanes)
-    lanes.restore(records.load_all())
     jobs = JobBook(
         database,
         leases,
@@ -268,12 +247,41 @@ def _assemble(
         chunk_tokens=lambda: current().bulk_quantum_tokens,
         ttl_s=lambda: current().result_ttl_ms / 1000,
     )
-    fetcher = Fetcher(blobs, proxy=lambda: current().http_proxy, ca_file=lambda: current().ca_file)
+    models = assemble_catalog(
+        catalog=catalog,
+        store=database,
+        blobs=blobs,
+        clock=clock,
+        new_id=_new_id,
+        module_generation=generation,
+        settings=current,
+        evidence=_evidence,
+        self_check=lambda lane: lanes.catalog.self_check(lane),
+        lanes=lambda: lane_parts.open_files(),
+        counters=jobs.counters,
+        hub=hub,
+    )
+    lane_parts = assemble_lanes(
+        environ=environ,
+        store=database,
+        models=models,
+        leases=leases,
+        clock=clock,
+        settings=current,
+        os_build=machine.os_build,
+        hub=hub,
+    )
+    lanes = lane_parts.lanes
     onboarding = Onboarding(
-        lanes=lanes, jobs=jobs, leases=leases, fetcher=fetcher, blobs=blobs, hf_base_url=lambda: current().hf_base_url
+        lanes=lanes,
+        jobs=jobs,
+        leases=leases,
+        fetcher=Fetcher(blobs, models.bodies),
+        blobs=blobs,
+        hf_base_url=lambda: current().hf_base_url,
     )
     probes = Probes(
-        loader=loader,
+        loader=lane_parts.loader,
         lanes=lanes,
         ledger=ledger,
         machine=machine,
@@ -283,8 +291,7 @@ def _assemble(
 
     router = Router()
     EmbedOperations(
-        lanes=lanes,
-        certifications=ledger,
+        choice=LaneChoice(lanes=lanes, certifications=ledger, table_epoch=table_epoch),
         leases=leases,
         embedding=embedding,
         settings=current,
@@ -296,6 +303,7 @@ def _assemble(
         lanes=lanes,
         onboarding=onboarding,
         jobs=jobs,
+        downloads=models.downloads,
         leases=leases,
         ledger=ledger,
         settings=current,
@@ -308,10 +316,8 @@ def _assemble(
     ).register(router)
     JobOperations(store=database, book=jobs, module_generation=generation, table_epoch=table_epoch).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
-    catalog = shipped_catalog()
-    availability = Availability(catalog, _evidence, cpu_lanes=lambda: current().cpu_lanes)
-    CatalogOperations(catalog=catalog, availability=availability, installs=NothingInstalled()).register(router)
-    extension_jobs.register(router, jobs, hub)
+    register_catalog(router, hub, models, store=database, lanes=lanes, leases=leases, settings=current)
+    extension_jobs.register(router, jobs, models.downloads, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
     server = SocketServer(router, paths.endpoint, lock, limits, clock, lambda: generation)
@@ -339,11 +345,12 @@ def _assemble(
         log_check(log),
     ]
     diagnostics.register(router, checks, lambda: generation)
-    hub.register_topic("lanes", lambda: [_lane_summary(lane) for lane in lanes.visible()])
-    hub.register_topic("models", lambda: [_lane_summary(lane) for lane in lanes.visible()])
+    hub.register_topic("lanes", lane_parts.summaries)
+    hub.register_topic("models", lambda: [*lane_parts.summaries(), *models.summaries()])
 
     def holders() -> list[Holder]:
         running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
+        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
         leased = [holder for holder in leases.holders() if holder.kind != "job"]
         return [*running, *leased]
 
@@ -368,13 +375,9 @@ def _assemble(
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
     idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=lambda: current().idle_unload_ms / 1000)
-    retention = Retention(store=database, book=jobs, clock=clock)
+    retention = Retention(store=database, book=jobs, clock=clock, settle=[models.downloads.settle])
     housekeeping = {"idle lanes": idle.run, "retention": retention.run}
-    return _Parts(server, lanes, jobs, housekeeping, about, register_service)
-
-
-def _lane_summary(lane: Lane) -> dict[str, object]:
-    return {"lane_id": lane.lane_id, "state": lane.state, "quarantined": lane.quarantine.active}
+    return _Parts(server, lanes, jobs, models, housekeeping, about, register_service)
 
 
 @cache

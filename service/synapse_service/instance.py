@@ -66,6 +66,25 @@ class StartFailed(InstanceError):
     """The folder, the lock file or the address can't be used."""
 
 
+class ModelsInUse(InstanceError):
+    """Another service keeps its models in the same folder: each would remove what it doesn't know."""
+
+    def __init__(self, folder: Path, pid: int | None) -> None:
+        who = "another service" if pid is None else f"another service (process {pid})"
+        super().__init__(
+            f"the models in {folder} are used by {who}",
+            "Stop that one, or give this one a folder of its own with the setting storage_dir",
+        )
+
+
+class _Held(Exception):
+    """Another process has the lock. ``pid`` is None when it can't be told which."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(pid)
+        self.pid = pid
+
+
 class InstanceLock:
     """The held lock; made by :func:`acquire_lock`."""
 
@@ -97,11 +116,26 @@ def acquire_lock(endpoint: Endpoint, lock_file: Path) -> InstanceLock:
         ensure_private_dir(endpoint.directory)
     except PathError as error:
         raise StartFailed(f"{error.path} {error.problem}", error.remedy) from error
+    try:
+        return _take_lock(lock_file)
+    except _Held as held:
+        raise AlreadyRunning(endpoint.address, held.pid) from None
+
+
+def lock_models(folder: Path) -> InstanceLock:
+    """Become the one service that keeps its models in ``folder``. Raises ModelsInUse or StartFailed."""
+    try:
+        return _take_lock(folder / "models.lock")
+    except _Held as held:
+        raise ModelsInUse(folder, held.pid) from None
+
+
+def _take_lock(lock_file: Path) -> InstanceLock:
     for _ in range(_LOCK_ATTEMPTS):
         descriptor = _open_lock_file(lock_file)
         try:
             if not _try_lock(descriptor, lock_file):
-                raise AlreadyRunning(endpoint.address, _wait_for_holder(descriptor))
+                raise _Held(_wait_for_holder(descriptor))
             # Had the file been replaced between opening and locking, this lock would exclude nobody.
             if _same_file(lock_file, descriptor):
                 os.ftruncate(descriptor, 0)
@@ -227,7 +261,7 @@ def _try_lock(descriptor: int, path: Path) -> bool:
     except OSError as error:
         reason = error.strerror or str(error)
         message = f"the lock file {path} can't be locked ({reason})"
-        raise StartFailed(message, "Choose a SYNAPSE_RUNTIME_DIR on a local disk") from error
+        raise StartFailed(message, "Choose a folder on a local disk instead") from error
     return True
 
 

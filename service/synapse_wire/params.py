@@ -147,6 +147,38 @@ class ModelsCatalog(Params, frozen=True, kw_only=True):
     installed: bool | None = None
 
 
+class ModelsDownload(Params, frozen=True, kw_only=True):
+    """``models.download``; a blank ``request_key`` counts as absent."""
+
+    catalog_id: Name
+    request_key: Label | None = None
+
+
+class CatalogRef(Params, frozen=True, kw_only=True):
+    """An operation about one model of the catalog."""
+
+    catalog_id: Name
+
+
+class CachePin(Params, frozen=True, kw_only=True):
+    """``cache.pin``: exactly one of the two ids. A blank ``owner`` counts as absent."""
+
+    pinned: bool
+    model_id: Name | None = None
+    catalog_id: Name | None = None
+    owner: Label | None = None
+
+    def __post_init__(self) -> None:
+        if (self.model_id is None) == (self.catalog_id is None):
+            raise ValueError("give exactly one of `model_id` and `catalog_id` - at `$.model_id`")
+
+
+class CacheGc(Params, frozen=True, kw_only=True):
+    """``cache.gc``; with ``dry_run`` nothing is removed."""
+
+    dry_run: bool | None = None
+
+
 class ModelRef(Params, frozen=True, kw_only=True):
     """An operation about one model."""
 
@@ -167,13 +199,31 @@ class EmbedResult(Params, frozen=True, kw_only=True):
     max_page_bytes: Annotated[int, Meta(ge=1, le=SAFE_INT)] | None = None
 
 
-JobState = Literal["queued", "running", "paused_needs_reauth", "done", "failed", "needs_reauth_expired"]
+JobState = Literal[
+    "queued",
+    "running",
+    "paused_needs_reauth",
+    "done",
+    "failed",
+    "needs_reauth_expired",
+    "downloading",
+    "verifying",
+    "committed",
+    "cancelled",
+]
+"""The last four are those of downloads."""
 
 
 class JobsList(Params, frozen=True, kw_only=True):
     """``jobs.list``: the newest jobs first, all of them or those in some states."""
 
     states: Annotated[list[JobState], Meta(min_length=1, max_length=16)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
+
+
+class DownloadsList(Params, frozen=True, kw_only=True):
+    """``downloads.list``: the newest downloads first."""
+
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
 
 

@@ -222,6 +222,8 @@ class ModelRow(Result, frozen=True, kw_only=True):
     pinned: bool = False
     self_check: SelfCheckState
     certified: bool | UnsetType = UNSET
+    serving_admission: str | UnsetType = UNSET
+    serving_admission_reason: str | UnsetType = UNSET
     dims: int | UnsetType = UNSET
     recommended_batch: RecommendedBatch | UnsetType = UNSET
     warm_load_cost_hint_ms: float | UnsetType = UNSET
@@ -284,6 +286,59 @@ class ModelsCatalog(Result, frozen=True, kw_only=True):
     models: list[CatalogModel]
 
 
+class DownloadStatus(Result, frozen=True, kw_only=True):
+    """A download job. Bytes while it is ``downloading``, an error once it ``failed``, ``kind`` in ``model.status``."""
+
+    job_id: str
+    kind: str | UnsetType = UNSET
+    state: str
+    bytes_done: int | UnsetType = UNSET
+    bytes_total: int | UnsetType = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
+
+
+class ModelRemoved(Result, frozen=True, kw_only=True):
+    """``models.remove``: the manifests that were installed, and the bytes that went back to the disk."""
+
+    catalog_id: str
+    removed_manifests: list[str]
+    freed_bytes: int
+
+
+class ModelPin(Result, frozen=True, kw_only=True):
+    """One file that is kept, and for whom."""
+
+    owner: str
+    blob: str
+
+
+class CachePins(Result, frozen=True, kw_only=True):
+    pins: list[ModelPin]
+
+
+class BlobHolder(Result, frozen=True, kw_only=True):
+    """Who needs a stored file: a registration, an installation, a pin, a loaded model or a job."""
+
+    kind: str
+    model_id: str | UnsetType = UNSET
+    catalog_id: str | UnsetType = UNSET
+    owner: str | UnsetType = UNSET
+    job_id: str | UnsetType = UNSET
+
+
+class KeptBlob(Result, frozen=True, kw_only=True):
+    blob: str
+    holders: list[BlobHolder]
+
+
+class CacheCollected(Result, frozen=True, kw_only=True):
+    """``cache.gc``; with ``dry_run`` what would go."""
+
+    freed_bytes: int
+    unlinked: list[str]
+    kept: list[KeptBlob]
+
+
 class ProbeLane(Result, frozen=True, kw_only=True):
     """One lane's certification and measured performance."""
 
@@ -298,6 +353,7 @@ class ProbeLane(Result, frozen=True, kw_only=True):
     blocking_reason: str | UnsetType = UNSET
     certification: dict[str, Any] | UnsetType = UNSET
     performance: dict[str, Any] | UnsetType = UNSET
+    self_check: SelfCheckState | UnsetType = UNSET
 
 
 class ProbeReport(Result, frozen=True, kw_only=True):
@@ -344,6 +400,53 @@ class ShuttingDown(Result, frozen=True, kw_only=True):
     state: str
     drain_ms: int
     holders: list[Holder]
+
+
+class DownloadRow(Result, frozen=True, kw_only=True):
+    """One download in ``downloads.list``. ``rate`` is in bytes a second; it and ``eta_ms`` need a running download."""
+
+    job_id: str
+    catalog_id: str
+    state: str
+    bytes_done: int
+    bytes_total: int
+    created_ms: int
+    client: str | UnsetType = UNSET
+    rate: float | UnsetType = UNSET
+    eta_ms: int | UnsetType = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
+    terminal_ms: int | UnsetType = UNSET
+
+
+class DownloadsList(Result, frozen=True, kw_only=True):
+    downloads: list[DownloadRow]
+
+
+class ModelUsage(Result, frozen=True, kw_only=True):
+    """What one model takes on the disk, in bytes; it has a ``catalog_id`` or a ``model_id``.
+
+    ``shared_bytes`` belong to other models too, ``reclaimable_bytes`` are those that its removal gives back.
+    """
+
+    catalog_id: str | UnsetType = UNSET
+    model_id: str | UnsetType = UNSET
+    used_bytes: int
+    shared_bytes: int
+    reclaimable_bytes: int
+    pinned: bool
+
+
+class CacheUsage(Result, frozen=True, kw_only=True):
+    """The disk, as far as model files are concerned, in bytes."""
+
+    path: str
+    used_bytes: int
+    reclaimable_bytes: int
+    arriving_bytes: int
+    quarantined_bytes: int
+    free_bytes: int
+    limit_bytes: int
+    models: list[ModelUsage]
 
 
 class Diagnostic(Result, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench.corpus import MODEL, batches, minilm_service, texts
+from bench.docstrings import embed
 from bench.figures import Report
 from bench.peers import Vectors, running
 from fixtures.model_files import MINILM_TEXTS
@@ -21,7 +22,7 @@ def measure() -> Report:
         service.client() as client,
         running("transformers", "sentence-transformers") as peers,
     ):
-        ours: Vectors = np.concatenate([client.embed_batch(MODEL, batch).numpy() for batch in batches(corpus)])
+        ours: Vectors = np.concatenate([embed(client, batch) for batch in batches(corpus)])
         alone: Vectors = np.concatenate([client.embed_query(MODEL, text).numpy() for text in corpus])
         theirs = [peer.vectors(corpus) for peer in peers]
     report = Report()

@@ -32,9 +32,7 @@ def measure() -> Report:
                 taken[statement].append(seconds(statement, environment) * 1000)
     ours = taken["import synapse_client"]
     report = Report()
-    report.at_most(
-        "client: import", statistics.median(ours), "ms", 60.0, f"{min(ours):.0f} to {max(ours):.0f}"
-    )
+    report.at_most("client: import", statistics.median(ours), "ms", 60.0, f"{min(ours):.0f} to {max(ours):.0f}")
     for statement, times in taken.items():
         report.lines.append(f"{statement}: median {statistics.median(times):.1f} ms, fastest {min(times):.1f} ms")
     return report

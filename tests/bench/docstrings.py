@@ -16,12 +16,13 @@ import psutil
 
 from bench.corpus import BATCH, MODEL, batches, minilm_service, texts
 from bench.figures import Report, ratio, spread
-from bench.peers import running
+from bench.peers import Vectors, running
 from synapse_client import Client
 
 SECONDS = 180
 ROUNDS = 5
 IN_FLIGHT = 4
+PATIENCE_MS = 300_000
 
 Pass = Callable[[], float]
 
@@ -41,13 +42,17 @@ def measure() -> Report:
             "onnxruntime": onnxruntime.pass_s,
             "engine in process": engine.pass_s,
         }
+        (worker,) = psutil.Process(service.pid).children()
+        ours = {"client": os.getpid(), "service": service.pid, "worker": worker.pid}
+        theirs = {"sentence-transformers": transformers.pid, "onnxruntime": onnxruntime.pid, "engine": engine.pid}
         taken: dict[str, list[float]] = {name: [] for name in passes}
-        used: dict[str, dict[str, float]] = {}
+        used: dict[str, list[dict[str, float]]] = {name: [] for name in passes}
         for _ in range(ROUNDS):
             for name, run in passes.items():
-                before = processor_seconds(service.pid)
+                before = processor_seconds(ours | theirs)
                 taken[name].append(run())
-                used[name] = {who: value - before[who] for who, value in processor_seconds(service.pid).items()}
+                after = processor_seconds(ours | theirs)
+                used[name].append({who: after[who] - before[who] for who in after})
         (row,) = client.models_list().models
     report = Report()
     for name, peer, target in (
@@ -65,9 +70,10 @@ def measure() -> Report:
     for name, seconds in taken.items():
         median = statistics.median(seconds)
         report.lines.append(f"{name}: {median:.2f} s a pass, {len(corpus) / median:.0f} texts a second")
-    for name in ("one after another", "pipelined"):
-        parts = ", ".join(f"{who} {seconds:.2f} s" for who, seconds in used[name].items())
-        report.lines.append(f"processor time of a pass {name}: {parts}")
+    for name, rounds in used.items():
+        medians = {who: statistics.median(each[who] for each in rounds) for who in rounds[0]}
+        parts = ", ".join(f"{who} {seconds:.2f} s" for who, seconds in medians.items() if seconds >= 0.005)
+        report.lines.append(f"{name}: processor time of a pass: {parts}")
     report.lines.append(f"{len(corpus)} texts on engine {row.engine}")
     return report
 
@@ -76,7 +82,7 @@ def one_after_another(client: Client, corpus: list[str]) -> float:
     """Seconds for the corpus with one batch in flight, vectors decoded."""
     began = time.perf_counter()
     for batch in batches(corpus):
-        client.embed_batch(MODEL, batch).numpy()
+        embed(client, batch)
     return time.perf_counter() - began
 
 
@@ -84,14 +90,16 @@ def pipelined(client: Client, corpus: list[str]) -> float:
     """Seconds for the corpus with four batches in flight, vectors decoded."""
     with ThreadPoolExecutor(IN_FLIGHT) as pool:
         began = time.perf_counter()
-        for answer in pool.map(lambda batch: client.embed_batch(MODEL, batch), batches(corpus)):
-            answer.numpy()
+        list(pool.map(lambda batch: embed(client, batch), batches(corpus)))
         return time.perf_counter() - began
 
 
-def processor_seconds(service_pid: int) -> dict[str, float]:
-    """Processor time so far of the client, the service and its worker."""
-    service = psutil.Process(service_pid)
-    processes = {"client": psutil.Process(os.getpid()), "service": service}
-    processes |= {"worker": child for child in service.children()}
-    return {who: sum(process.cpu_times()[:2]) for who, process in processes.items()}
+def embed(client: Client, batch: list[str]) -> Vectors:
+    """The vectors of one batch. A busy machine may take as long as it likes."""
+    vectors: Vectors = client.embed_batch(MODEL, batch, max_queue_ms=PATIENCE_MS, deadline_ms=PATIENCE_MS).numpy()
+    return vectors
+
+
+def processor_seconds(pids: dict[str, int]) -> dict[str, float]:
+    """Processor time so far of each process."""
+    return {who: sum(psutil.Process(pid).cpu_times()[:2]) for who, pid in pids.items()}

@@ -41,6 +41,7 @@ class Peer:
 
     def __init__(self, process: subprocess.Popen[str], work: Path, name: str) -> None:
         self._process = process
+        self.pid = process.pid
         self._file = work / f"{name}.npy"
 
     def ask(self, what: str, **arguments: Any) -> Any:

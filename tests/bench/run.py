@@ -13,11 +13,22 @@ import sys
 import time
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).parents[1])
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[1])
 
 from bench.figures import Figure, Report
 
-MEASUREMENTS = ("start", "client_import", "info", "query", "docstrings", "unload", "accuracy", "full_size")
+MEASUREMENTS = (
+    "start",
+    "client_import",
+    "info",
+    "query",
+    "docstrings",
+    "pages",
+    "unload",
+    "accuracy",
+    "full_size",
+)
 """Each a module beside this one, with ``measure()`` and ``SECONDS``, about how long it takes on two quiet cores."""
 
 

@@ -48,5 +48,5 @@ def measure() -> Report:
         60.0,
         f"{min(resident):.1f} to {max(resident):.1f}",
     )
-    report.lines.append(f"of that start, {statistics.median(processor):.2f} s are processor time; nearly all is imports")
+    report.lines.append(f"processor time of a start: {statistics.median(processor):.2f} s, nearly all of it imports")
     return report

@@ -50,6 +50,11 @@ def run(home: Path) -> Run:
         ["models", "list"],
         ["models", "status", "mini"],
         ["models", "unload", "mini"],
+        ["jobs"],
+        ["jobs", "list"],
+        ["jobs", "status", "j"],
+        ["jobs", "wait", "j"],
+        ["jobs", "cancel", "j"],
         ["probe", "start", "mini"],
         ["probe", "status", "j"],
         ["probe", "report"],
@@ -91,6 +96,7 @@ def test_status_shows_where_the_service_is_and_what_it_has(fake: FakeService, ru
         f"  home         {fake.directory.parent}",
         "  connections  1",
         "  models       mini (ready)",
+        "  jobs         none at work",
     ]
 
 
@@ -242,6 +248,24 @@ def test_embed_refuses_to_mix_two_fingerprints(fake: FakeService, run: Run) -> N
     assert json.loads(result.stderr)["code"] == "fingerprint_changed"
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_batch_that_became_a_job_is_an_error_that_says_where_it_is(
+    fake: FakeService, run: Run, form: list[str]
+) -> None:
+    fake.durable.inline_items = 1
+    result = run("embed", "-m", "mini", "one", "two", *form)
+    assert (result.exit_code, result.stdout) == (1, "")
+    if form:
+        assert json.loads(result.stderr)["code"] == "batch_diverted"
+        return
+    assert result.stderr.splitlines() == [
+        "Could not embed the texts: The batch is over the inline budgets and became job job-0.",
+        "  code: batch_diverted",
+        "  next: The inline budgets of this service are small. `synapse jobs` shows the job, which goes on; "
+        "`synapse embed --file` reads the vectors of any number of texts.",
+    ]
+
+
 def test_embed_passes_its_deadline_on(fake: FakeService, run: Run) -> None:
     run("embed", "-m", "mini", "--deadline-ms", "1500", "x")
     run("embed", "-m", "mini", "--deadline-ms", "1500", "--json", "x")
@@ -250,7 +274,7 @@ def test_embed_passes_its_deadline_on(fake: FakeService, run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "stdin"),
-    [(["embed", "x"], None), (["embed", "-m", "mini"], b""), (["embed", "-m", "mini"], b"\xff\xfe")],
+    [(["embed", "-m", "mini"], b""), (["embed", "-m", "mini"], b"\xff\xfe")],
 )
 def test_wrong_usage_of_embed_exits_with_2(fake: FakeService, run: Run, arguments: list[str], stdin: Any) -> None:
     assert run(*arguments, stdin=stdin).exit_code == 2
@@ -604,7 +628,19 @@ def test_serve_becomes_the_service_with_its_options(
 
 def test_help_lists_the_commands_and_the_exit_statuses(run: Run) -> None:
     text = run("--help").stdout
-    for command in ("serve", "status", "doctor", "embed", "models", "probe", "settings", "logs", "call", "stop"):
+    for command in (
+        "serve",
+        "status",
+        "doctor",
+        "embed",
+        "jobs",
+        "models",
+        "probe",
+        "settings",
+        "logs",
+        "call",
+        "stop",
+    ):
         assert f"\n  {command} " in text
     assert "3 the service isn't" in text
     assert run("nonsense").exit_code == 2
@@ -620,6 +656,11 @@ def test_every_command_takes_home_and_json(run: Run) -> None:
         ["models", "load"],
         ["models", "status"],
         ["models", "unload"],
+        ["jobs"],
+        ["jobs", "list"],
+        ["jobs", "status"],
+        ["jobs", "wait"],
+        ["jobs", "cancel"],
         ["probe", "start"],
         ["probe", "status"],
         ["probe", "report"],

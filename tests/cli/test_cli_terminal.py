@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
-from fixtures.fake_service import FakeService, model_row, status
+from fixtures.fake_service import FakeCall, FakeService, model_row, status
 
 SYNAPSE = [sys.executable, "-c", "from synapse_cli.main import run; run()"]
 
@@ -52,6 +55,20 @@ def test_a_terminal_gets_a_progress_bar(fake: FakeService, home: Path) -> None:
     assert "certified" in written
 
 
+def test_a_terminal_sees_the_rate_of_a_long_embedding(fake: FakeService, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "n.jsonl").write_text("".join(f'"{"x" * number}"\n' for number in range(300)))
+
+    def page(call: FakeCall) -> Any:
+        time.sleep(0.02)  # A bar is drawn ten times a second; it should be seen on its way.
+        return fake.durable.page(call.params)
+
+    fake.on("embed.result", page)
+    written = in_terminal(home, "embed", "--file", str(tmp_path / "n.jsonl"), "--out", str(tmp_path / "n.npy"))
+    written = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written)
+    assert re.search(r"Embedding n\.jsonl \S+ +\d+% \d+ of 300 texts, [\d,.]+/s, \d+ (ms|s) left", written)
+    assert "100% 300 of 300 texts" in written
+
+
 def test_interrupting_a_wait_leaves_the_job_alone_and_says_so(fake: FakeService, home: Path) -> None:
     fake.on("probe.start", lambda _: {"job_id": "p1", "state": "queued"})
     fake.job("p1", status("p1", "running", 0, 2, kind="probe"))
@@ -61,7 +78,7 @@ def test_interrupting_a_wait_leaves_the_job_alone_and_says_so(fake: FakeService,
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "The job goes on in the service; `synapse models status --job p1` shows how far it is." in errors
+    assert "The job goes on in the service; `synapse jobs wait p1` waits for it again." in errors
     assert "Traceback" not in errors
 
 

@@ -123,8 +123,8 @@ def test_a_file_with_another_digest_is_refused_with_both(client: Client, tmp_pat
     folder = copy_of_bert(tmp_path / "model")
     files = file_manifest(folder)
     actual, files["model"]["sha256"] = files["model"]["sha256"], "0" * 64
+    job = client.model_load("another", task="embed", engine="owned-cpu", files=files)
     with pytest.raises(SynapseError) as refusal:
-        job = client.model_load("another", task="embed", engine="owned-cpu", files=files)
         client.wait_job(job.job_id, timeout_s=60)
     details = refusal.value.details
     assert refusal.value.code == "artifact_invalid"
@@ -198,7 +198,7 @@ def test_of_two_services_started_at_once_exactly_one_serves(tmp_path: Path) -> N
             subprocess.Popen(command, env=service.environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for _ in range(2)
         ]
-        wait_until(lambda: any(each.poll() is not None for each in pair), "one of the two ends")
+        wait_until(lambda pair=pair: any(each.poll() is not None for each in pair), "one of the two ends")
         wait_until(service.answers, "the other serves")
         winner, loser = sorted(pair, key=lambda each: each.poll() is not None)
         _, said = loser.communicate()
@@ -222,8 +222,9 @@ def test_a_read_only_data_folder_ends_the_start_with_the_reason_and_the_place(tm
     data = home / "data"
     # Root may write anywhere, except where the mount says no; others get a mount of their own by way of a user space.
     remount = f"mount --bind '{data}' '{data}' && mount -o remount,bind,ro '{data}' && exec \"$@\""
-    command = ["unshare", "-rm", "sh", "-c", remount, "sh", sys.executable, "-m", "synapse_service", "--home", str(home)]
-    done = subprocess.run(command, env=service.environ, capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, "-m", "synapse_service", "--home", str(home)]
+    isolated = ["unshare", "-rm", "sh", "-c", remount, "sh", *command]
+    done = subprocess.run(isolated, env=service.environ, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "can't be written" in done.stderr
     assert str(data / "synapse.db") in done.stderr

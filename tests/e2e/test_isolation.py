@@ -98,7 +98,10 @@ def test_nothing_that_a_client_sends_is_in_a_log(tiny_service: ServiceProcess) -
         json.dumps({"jsonrpc": "2.0", "id": f"{SECRET}-{index}", "method": method, "params": params}).encode()
         for index, (method, params) in enumerate(requests)
     ]
-    lines += [f'{{"jsonrpc": "2.0", "id": 1, "method": "{SECRET}"'.encode(), f"{SECRET}\ud800".encode("utf-8", "replace")]
+    lines += [
+        f'{{"jsonrpc": "2.0", "id": 1, "method": "{SECRET}"'.encode(),
+        f"{SECRET}\ud800".encode("utf-8", "replace"),
+    ]
     replies = tiny_service.raw(*lines)
     served = [reply["id"] for reply in replies if "vectors" in reply.get("result", {})]
     assert sorted(served) == [f"{SECRET}-0", f"{SECRET}-1"]

@@ -68,7 +68,9 @@ def test_this_file_runs_every_command() -> None:
     assert commands() == [MADE[0], ASKED, MADE[1], SERVED, *CALLED]
 
 
-@pytest.mark.parametrize(("command", "runs"), [(MADE[0], ".venv/bin/synapse demo"), (MADE[1], ".venv/bin/python -m pytest")])
+@pytest.mark.parametrize(
+    ("command", "runs"), [(MADE[0], ".venv/bin/synapse demo"), (MADE[1], ".venv/bin/python -m pytest")]
+)
 def test_make_ends_with_the_program_that_is_tested_here(command: str, runs: str) -> None:
     done = subprocess.run([*shlex.split(command), "-n"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == runs

@@ -72,10 +72,13 @@ def test_a_service_that_stops_ends_its_workers_and_leaves_no_socket(service: Ser
 def test_a_job_that_a_crash_cut_off_is_reported_as_that(service: ServiceProcess) -> None:
     with service.client() as client:
         client.embed_query("tiny", TEXT)
-        worker_of(service.pid).suspend()  # The probe waits for it, so it can't end before the crash.
+        worker = worker_of(service.pid)
+        worker.suspend()  # The probe waits for it, so it can't end before the crash.
         job = client.probe_start("tiny")
         wait_until(lambda: client.job_status(job.job_id).state == "running", "the probe runs")
     service.kill()
+    # Goes red without the parent-death signal: a worker that doesn't run can't read that its pipe has ended.
+    wait_until(lambda: not alive(worker), "the stopped worker of the killed service is gone", limit_s=5)
     service.start()
     with service.client() as client, pytest.raises(SynapseError) as failure:
         client.wait_job(job.job_id, timeout_s=5)

@@ -12,7 +12,7 @@ pytest.importorskip("mlx.core")
 
 from fixtures.model_files import NAMES, Name, expected, tiny_config, tiny_model
 from synapse_engines import mlx, reference
-from synapse_engines.backend import Backend, EmbedSpec
+from synapse_engines.backend import Embedder, EmbedSpec
 from synapse_engines.families import FAMILIES
 from synapse_engines.families.base import Pooling
 from synapse_engines.mlx.model import MlxModel
@@ -33,7 +33,7 @@ def load(name: Name, pooling: Pooling, *, normalize: bool = False, max_tokens: i
         return mlx.build(weights, cfg, EmbedSpec(name, pooling, normalize, max_tokens), device="cpu")
 
 
-def load_reference(name: Name, pooling: Pooling) -> Backend:
+def load_reference(name: Name, pooling: Pooling) -> Embedder:
     family = FAMILIES[name]
     cfg = family.parse(tiny_config(name))
     weights = Weights.open(tiny_model(name) / "model.safetensors", family, cfg)

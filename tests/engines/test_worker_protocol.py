@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from synapse_engines.readout import Sigmoid, YesNo
 from synapse_engines.worker.frames import Frame, FrameDecoder, ProtocolError
 from synapse_engines.worker.protocol import (
     Embed,
@@ -19,6 +21,8 @@ from synapse_engines.worker.protocol import (
     Ready,
     Reply,
     Request,
+    Score,
+    Scored,
     Shutdown,
     decode_reply,
     decode_request,
@@ -37,10 +41,23 @@ SPEC = LoadSpec(
     self_test_values="AAAA",
 )
 
-REQUESTS: list[Request] = [Load(1, SPEC), Embed(2, [3, 1], "json"), Measure(3, 4, 2), Ping(4), Shutdown(5)]
+JUDGE = msgspec.structs.replace(SPEC, pooling="last", normalize=False, readout=YesNo(yes_id=7, no_id=9))
+CLASSIFIER = msgspec.structs.replace(SPEC, normalize=False, readout=Sigmoid())
+
+REQUESTS: list[Request] = [
+    Load(1, SPEC),
+    Load(1, JUDGE),
+    Load(1, CLASSIFIER),
+    Embed(2, [3, 1], "json"),
+    Score(2, [3, 1]),
+    Measure(3, 4, 2),
+    Ping(4),
+    Shutdown(5),
+]
 REPLIES: list[Reply] = [
     Ready(1, 384, {"engine": "openvino"}, 1.5, None),
     Embedded(2, [5, 0], [1], 0.25),
+    Scored(2, 2, [7, 9], [1], 0.25),
     Measured(3, 1.0, 0.5, 0.9),
     Pong(4, None),
     Progress(2, 1, 7),
@@ -85,10 +102,11 @@ def test_a_head_is_compact_json_that_names_its_type() -> None:
         b'{"type":"reboot","id":1}',
         b'{"type":"embed","id":1,"lengths":[1],"encoding":"base64"}',
         b'{"type":"pong","id":1,"busy_with":null}',
+        b'{"type":"score","id":1,"lengths":[1],"encoding":"json"}',
         b'{"type":"load","id":1,"spec":' + b"[" * 200_000,
         b'{"type":"ping","id":1}\xff',
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_what_is_no_request_is_a_protocol_error(head: bytes) -> None:
     with pytest.raises(ProtocolError, match="not a message"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -16,30 +14,21 @@ VOCAB = 1000
 class FakeModel:
     """Answers with numbers made of the row; `spoil` changes the answers to rows of some lengths."""
 
-    dims = 3
-
     def __init__(self, spoil: dict[int, float] | None = None) -> None:
-        self.facts: dict[str, str] = {}
         self.lengths: list[int] = []
         self._spoil = spoil or {}
 
-    def embed(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        vectors = []
-        for row in rows:
-            self.lengths.append(row.size)
-            vector = np.array([row.sum() % 7 + 1, row[0] % 5, row.size % 3], np.float32)
-            vector /= np.linalg.norm(vector)
-            vector[0] += self._spoil.get(row.size, 0.0)
-            vectors.append(vector)
-        return np.stack(vectors)
-
-    def close(self) -> None:
-        pass
+    def answer(self, row: np.ndarray) -> np.ndarray:
+        self.lengths.append(row.size)
+        vector = np.array([row.sum() % 7 + 1, row[0] % 5, row.size % 3], np.float32)
+        vector /= np.linalg.norm(vector)
+        vector[0] += self._spoil.get(row.size, 0.0)
+        return vector
 
 
 def run(model: FakeModel, max_tokens: int = 512) -> None:
-    expected = self_test.compute_expected(FakeModel(), VOCAB, max_tokens, lambda length: None)
-    self_test.check(model, expected, VOCAB, max_tokens, lambda length: None)
+    expected = self_test.compute_expected(FakeModel().answer, VOCAB, max_tokens, lambda length: None)
+    self_test.check(model.answer, expected, self_test.VECTORS, VOCAB, max_tokens, lambda length: None)
 
 
 def test_the_first_row_is_long_then_it_goes_down_to_one_token_and_back() -> None:
@@ -76,8 +65,41 @@ def test_rounding_passes() -> None:
     run(FakeModel({1: 5e-5, 17: -5e-5, 128: 5e-5}))
 
 
+# A score of 0.6 read off two logits, the larger of which is 12.
+SCORE = np.array([0.6, 12.0, -3.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("error", "difference"),
+    [
+        # The read-out twice: the sigmoid of 0.6.
+        ([0.0457, 0, 0], 0.0457),
+        ([2e-3, 0, 0], 2e-3),
+        ([0, 0.024, 0], 2e-3),
+        ([0, 0, -0.024], 2e-3),
+        ([0, 0, float("nan")], float("nan")),
+    ],
+)
+def test_a_score_or_a_logit_that_is_off_is_refused(error: list[float], difference: float) -> None:
+    off = SCORE + np.array(error, np.float32)
+    with pytest.raises(SelfTestError) as failed:
+        self_test.check(lambda ids: off, [SCORE] * 3, self_test.SCORES, VOCAB, 512, lambda length: None)
+    assert failed.value.max_abs_diff == pytest.approx(difference, rel=1e-3, nan_ok=True)
+
+
+def test_rounding_of_a_score_passes() -> None:
+    off = SCORE + np.array([5e-4, 0.006, -0.006], np.float32)
+    self_test.check(lambda ids: off, [SCORE] * 3, self_test.SCORES, VOCAB, 512, lambda length: None)
+
+
+def test_small_logits_are_compared_by_themselves() -> None:
+    small = np.array([0.5, 0.01], np.float32)
+    off = small + np.array([0, 9e-4], np.float32)
+    self_test.check(lambda ids: off, [small] * 3, self_test.SCORES, VOCAB, 512, lambda length: None)
+
+
 def test_kept_values_read_back_as_they_were() -> None:
-    expected = self_test.compute_expected(FakeModel(), VOCAB, 512, lambda length: None)
+    expected = self_test.compute_expected(FakeModel().answer, VOCAB, 512, lambda length: None)
     assert len(expected) == 3
     kept = self_test.unpack(self_test.pack(expected), 3, 512)
     assert kept is not None

@@ -13,20 +13,16 @@ from typing import Any
 import pytest
 
 import synapse_resources
+from synapse_engines.composition import Instructed, Pair, Single
+from synapse_engines.readout import Sigmoid, YesNo
 from synapse_engines.tokenizer import SANITISER_REVISION
 from synapse_service.catalog.compiled import (
     DERIVED_BACKENDS,
     ENGINES,
     Catalog,
     CatalogError,
-    Instructed,
-    Pair,
-    Sigmoid,
-    Single,
-    YesNo,
     shipped_catalog,
 )
-from synapse_service.catalog.reserved import CATALOG_IDS, RESERVED_IDS
 from synapse_service.engine_builds import ENGINE_BUILDS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -269,8 +265,7 @@ def test_every_entry_reserves_an_id_for_each_backend_declared_or_not() -> None:
     assert DERIVED_BACKENDS == ("metal", "ane", "cuda", "vulkan", "cpu")
     assert set(ENGINES) == set(DERIVED_BACKENDS)
     derived = {f"{catalog_id}-{backend}": catalog_id for catalog_id in IDS for backend in DERIVED_BACKENDS}
-    assert {*IDS, *derived} == RESERVED_IDS
-    assert CATALOG_IDS == IDS
+    assert {*IDS, *derived} == shipped_catalog().reserved_ids
     assert {name: shipped_catalog().owner(name) for name in derived} == derived
     assert shipped_catalog().owner(GTE) is None
     assert shipped_catalog().owner("gte-modernbert-base-f16") is None

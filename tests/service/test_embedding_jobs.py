@@ -54,17 +54,9 @@ def error_of(status: JobStatus) -> dict[str, Any]:
     return status.error
 
 
-async def held_after(room: Room, calls: int, key: str | None = "key") -> str:
-    """A job whose worker has answered so many calls and is held in the next one; returns its id."""
-    room.loader.hold_after = calls
-    job_id = await room.submit(TEXTS, key)
-    await until(lambda: room.loader.held)
-    return job_id
-
-
 async def interrupted(room: Room, calls: int = 20) -> str:
     """A job with some pages whose service ended in the middle; returns its id."""
-    job_id = await held_after(room, calls)
+    job_id = await room.hold(TEXTS, calls=calls)
     await room.leave()
     return job_id
 
@@ -88,8 +80,7 @@ async def test_every_item_is_committed_once_with_its_own_vector(enter: Enter) ->
 
 async def test_pages_hold_as_much_as_fits_and_can_be_read_while_the_job_runs(enter: Enter) -> None:
     room = enter()
-    job_id = await held_after(room, 20)
-    await until(lambda: room.book.live()[0].pages_available > 2)
+    job_id = await room.hold(TEXTS)
     first = await room.page(job_id)
     assert (first.state, first.page_index, first.next_cursor) == ("running", 0, 1)
     encoded = len(msgspec.json.encode(first.items))
@@ -314,10 +305,8 @@ async def test_there_is_room_for_so_many_jobs_and_always_for_those_who_join(
 ) -> None:
     monkeypatch.setattr(embedding_module, "MAX_LIVE_JOBS", 2)
     room = enter()
-    first = await held_after(room, 0, "first")
-    outcomes = await asyncio.gather(
-        *(room.submit(TEXTS, f"key-{index}") for index in range(3)), return_exceptions=True
-    )
+    first = await room.hold(TEXTS, "first", calls=0)
+    outcomes = await asyncio.gather(*(room.submit(TEXTS, f"key-{index}") for index in range(3)), return_exceptions=True)
     refusals = [outcome for outcome in outcomes if isinstance(outcome, SynapseError)]
     assert len(refusals) == 2
     for refusal in refusals:
@@ -404,7 +393,7 @@ async def test_a_worker_killed_twice_quarantines_the_lane_and_a_released_lane_go
 async def test_a_job_that_is_not_done_in_its_lifetime_fails_and_can_be_taken_up_again(enter: Enter) -> None:
     room = enter()
     room.ttl_s = 0.3
-    job_id = await held_after(room, 10)
+    job_id = await room.hold(TEXTS, calls=10)
     status = await room.ended(job_id)
     assert (status.state, error_of(status)["code"]) == ("failed", "deadline_exceeded")
     room.loader.gate_open.set()
@@ -430,11 +419,13 @@ async def test_a_disk_that_is_full_at_any_write_loses_nothing_and_the_key_goes_o
         room = Room(quick_dir / f"{lasting}-{number}.db")
         room.store.refusal = lambda write, number=number: write >= number if lasting else write == number
         job_id = None
-        try:
+        if number > 1:
             job_id = await room.submit(texts, "key")
-        except SynapseError as refusal:
-            assert (refusal.code, refusal.details["reason"]) == ("store_failure", "storage_full")  # type: ignore[index]
-            assert number == 1
+        else:
+            with pytest.raises(SynapseError) as refusal:
+                await room.submit(texts, "key")
+            assert refusal.value.code == "store_failure"
+            assert refusal.value.details == {"reason": "storage_full", "path": str(room.store.path)}
         acknowledged: list[Item] = []
         if job_id is not None:
             status = await room.ended(job_id)

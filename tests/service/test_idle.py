@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, until
+from fixtures.lanes import StubLoader, ask, make_lane, no_catalog, paper_registration, until
 from fixtures.workers import expected_text
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.lanes.idle import IdleUnloader
@@ -30,7 +30,9 @@ class Rig:
         self.loaders: dict[str, StubLoader] = {}
         self.cpu_lanes = True
         self.idle_s = IDLE_S
-        self.lanes = LaneRegistry(_NoRecords(), self._make, leases=self.leases, cpu_lanes=lambda: self.cpu_lanes)
+        self.lanes = LaneRegistry(
+            _NoRecords(), self._make, catalog=no_catalog(), leases=self.leases, cpu_lanes=lambda: self.cpu_lanes
+        )
         engines = {"a": "owned-cpu", "b": "owned-metal"}
         self.lanes.restore((paper_registration(name, engine=engine), None, None) for name, engine in engines.items())
         self.unloader = IdleUnloader(lanes=self.lanes, leases=self.leases, clock=self.clock, idle_s=lambda: self.idle_s)

@@ -64,7 +64,7 @@ def test_the_request_digest_is_that_of_the_canonical_json(
 
 def test_the_digest_of_a_known_request_never_changes() -> None:
     # A service that is updated must still know the keys that its predecessor bound.
-    digest = batch_of(3, 3, ids=["a", "é \"東京\" 🦊"]).request_digest("modèle", {"required_epoch": 7})
+    digest = batch_of(3, 3, ids=["a", 'é "東京" 🦊']).request_digest("modèle", {"required_epoch": 7})
     assert digest == "281dbc7c02ef106eca262aabca8d03249eeefb9afaeddb1e05d96d9ab0406ddf"
 
 

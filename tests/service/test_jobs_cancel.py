@@ -45,17 +45,8 @@ def committed(room: Room) -> tuple[int, int]:
     return len(pages), items
 
 
-async def held(room: Room, calls: int = 20, key: str = "key") -> str:
-    """A job whose worker is held in a call, and whose pages up to there are committed."""
-    room.loader.hold_after = calls
-    job_id = await room.submit(TEXTS, key)
-    await until(lambda: room.loader.held)
-    await until(lambda: room.store.writes == room.store.ended)
-    return job_id
-
-
 async def test_a_running_job_ends_as_cancelled_keeps_its_pages_and_can_be_taken_up_again(room: Room) -> None:
-    job_id = await held(room)
+    job_id = await room.hold(TEXTS)
     status = await room.book.cancel(job_id)
     assert (status.state, error_of(status)["code"]) == ("failed", "request_cancelled")
     assert (status.pages_available, status.items_done) == committed(room)
@@ -133,7 +124,7 @@ async def test_an_ended_or_unknown_job_stays_as_it_is(room: Room) -> None:
 @pytest.mark.parametrize("cancels", [1, 3])
 async def test_a_cancel_during_a_commit_waits_for_it_and_counts_its_page(room: Room, cancels: int) -> None:
     # Goes red without the wait at the end of an attempt: the counters would miss a page that is on disk.
-    job_id = await held(room, 6)
+    job_id = await room.hold(TEXTS, calls=6)
     room.loader.hold_after = None
     before = committed(room)
     room.store.gate = gate = asyncio.Event()
@@ -154,7 +145,7 @@ async def test_a_cancel_during_a_commit_waits_for_it_and_counts_its_page(room: R
 
 
 async def test_a_stop_during_a_commit_waits_for_it(room: Room, quick_dir: Path) -> None:
-    await held(room, 6)
+    await room.hold(TEXTS, calls=6)
     room.loader.hold_after = None
     room.store.gate = gate = asyncio.Event()
     writes = room.store.writes
@@ -197,7 +188,7 @@ async def test_a_job_whose_end_is_being_written_when_the_service_stops_ends_as_i
 
 
 async def test_the_topic_hears_of_every_state_and_last_of_the_end(room: Room) -> None:
-    job_id = await held(room)
+    job_id = await room.hold(TEXTS)
     await room.book.cancel(job_id)
     states = [(row.state, terminal) for row, terminal in room.events if row.job_id == job_id]
     assert states[0] == ("queued", False)
@@ -252,7 +243,7 @@ async def test_a_pause_that_outlasts_its_window_is_terminal(room: Room) -> None:
 
 
 async def test_only_a_paused_job_can_be_resumed(room: Room) -> None:
-    job_id = await held(room)
+    job_id = await room.hold(TEXTS)
     with pytest.raises(SynapseError) as refusal:
         await room.book.resume(job_id)
     assert refusal.value.details == {"job_id": job_id, "state": "running"}

@@ -14,8 +14,7 @@ from fixtures.durable_jobs import RETENTION_MS, Room, words
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import until
 from synapse_service.jobs import retention as retention_module
-from synapse_service.store.database import Store
-from synapse_service.store.models import Job, ResultPage, Submission
+from synapse_service.store.models import Job, ResultPage, Submission, connect
 from synapse_wire.errors import SynapseError
 
 TEXTS = words(100)
@@ -64,9 +63,7 @@ async def test_results_are_kept_for_their_time_whatever_the_wall_clock_does(room
 
 @pytest.mark.parametrize("jump_ms", [DAY_MS, -DAY_MS])
 async def test_a_running_job_does_not_notice_the_wall_clock(room: Room, jump_ms: int) -> None:
-    room.loader.hold_after = 3
-    job_id = await room.submit(TEXTS, "key")
-    await until(lambda: room.loader.held)
+    job_id = await room.hold(TEXTS, calls=3)
     room.clock.jump_wall(jump_ms)
     room.clock.advance(2 * RETENTION_MS / 1000)
     await room.retention.sweep()
@@ -86,9 +83,7 @@ async def test_what_people_see_agrees_with_the_clock_on_their_wall(room: Room) -
 
 
 async def test_a_fresh_attempt_keeps_the_pages_of_those_before_it_alive(room: Room) -> None:
-    room.loader.hold_after = 3
-    old = await room.submit(TEXTS, "key")
-    await until(lambda: room.loader.held)
+    old = await room.hold(TEXTS, calls=3)
     await room.book.cancel(old)
     room.clock.advance((RETENTION_MS - 1) / 1000)
     again = await room.submit(TEXTS, "key")
@@ -130,20 +125,17 @@ async def test_the_room_that_pages_took_goes_back_to_the_file_system(room: Room)
     for number in range(4):
         job_id = await room.submit(words(400), f"key-{number}")
         await room.ended(job_id)
-    room.store.write_sync(lambda: None)
-    size = await checkpointed(room)
+    size = file_size(room)
     room.clock.advance(RETENTION_MS / 1000)
     await room.retention.sweep()
-    assert await checkpointed(room) < size / 4
+    assert file_size(room) < size / 4
 
 
 async def test_an_end_that_a_full_disk_refused_is_written_by_the_sweep(
     room: Room, expected_warnings: ExpectedWarnings
 ) -> None:
     expected_warnings("job_state_not_written")
-    room.loader.hold_after = 3
-    job_id = await room.submit(TEXTS, "key")
-    await until(lambda: room.loader.held)
+    job_id = await room.hold(TEXTS, calls=3)
     room.store.refusal = lambda number: True
     status = await room.book.cancel(job_id)
     assert status.state == "failed"
@@ -182,9 +174,7 @@ async def test_a_disk_that_fails_does_not_end_the_sweeping(
 
 async def test_a_restart_gives_interrupted_work_its_full_time(quick_dir: Path) -> None:
     first = Room(quick_dir / "synapse.db")
-    first.loader.hold_after = 3
-    job_id = await first.submit(TEXTS, "key")
-    await until(lambda: first.loader.held)
+    job_id = await first.hold(TEXTS, calls=3)
     await first.leave()
     # The machine was off for three days.
     clock = FakeClock(monotonic=1.0, wall_ms=first.clock.wall_ms() + 3 * DAY_MS)
@@ -205,11 +195,9 @@ def stored_state(room: Room, job_id: str) -> str:
     return str(room.store.read_sync(lambda: Job.get_by_id(job_id).state))
 
 
-async def checkpointed(room: Room) -> int:
+def file_size(room: Room) -> int:
     """Bytes of the database file once its write-ahead log is in it."""
-    store: Store = room.store
-    await store.close()
-    size = store.path.stat().st_size
-    room.store._writer.__init__("store-writer", store.path, writable=True)  # type: ignore[misc]
-    room.store._reader.__init__("store-reader", store.path, writable=False)  # type: ignore[misc]
-    return size
+    connection = connect(room.store.path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return room.store.path.stat().st_size

@@ -53,9 +53,7 @@ def request(name: str) -> Request:
 
 
 def accept(store: Store, name: str, bound: Binding | None = None, *, now_ms: int = NOW, **options: Any) -> Attempt:
-    return store.write_sync(
-        lambda: submissions.accept(bound or binding(), request(name), now_ms=now_ms, **options)
-    )
+    return store.write_sync(lambda: submissions.accept(bound or binding(), request(name), now_ms=now_ms, **options))
 
 
 def page(*ordinals: int) -> Page:
@@ -118,9 +116,7 @@ def test_a_known_key_joins_an_attempt_that_lives_or_is_complete(store: Store, st
 
 
 @pytest.mark.parametrize("state", ["failed", "needs_reauth_expired"])
-def test_a_known_key_whose_attempt_failed_gets_a_fresh_one_behind_the_committed_pages(
-    store: Store, state: str
-) -> None:
+def test_a_known_key_whose_attempt_failed_gets_a_fresh_one_behind_the_committed_pages(store: Store, state: str) -> None:
     accept(store, "a")
     commit(store, "a", 0, page(3, 1), 2)
     commit(store, "a", 1, page(9), 3)

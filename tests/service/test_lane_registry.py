@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import History, StubLoader, ask, make_lane, paper_registration, until
+from fixtures.lanes import History, StubLoader, ask, make_lane, no_catalog, paper_registration, until
 from fixtures.workers import expected_text
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.lanes.lane import Lane
@@ -39,7 +39,9 @@ class Shelf:
 
     def restart(self) -> None:
         self.leases = LeaseBook(lambda: "lease")
-        self.lanes = LaneRegistry(self.records, self._make, leases=self.leases, cpu_lanes=lambda: self.cpu_lanes)
+        self.lanes = LaneRegistry(
+            self.records, self._make, catalog=no_catalog(), leases=self.leases, cpu_lanes=lambda: self.cpu_lanes
+        )
         self.lanes.restore(self.records.load_all())
 
     def _make(self, registration: Registration, quarantined: str | None) -> Lane:
@@ -80,20 +82,20 @@ async def shelf(quick_dir: Path) -> AsyncIterator[Shelf]:
 
 def refusal(shelf: Shelf, model: str) -> SynapseError:
     with pytest.raises(SynapseError) as caught:
-        shelf.lanes.serving(model)
+        shelf.lanes.free_form(model)
     return caught.value
 
 
 async def test_a_registration_comes_back_after_a_restart_without_its_files(shelf: Shelf) -> None:
-    before = await shelf.register("m", max_tokens=7, prefix_ids=(), config={"eps": 1e-12, "layers": [1, None]})
+    before = await shelf.register("m", max_tokens=7, prefix_ids=())
     files = shelf.store.read_sync(lambda: [(file.role, file.position, file.name) for file in ModelFile.select()])
     names = ["config.json", "tokenizer.json", "model.safetensors"]
     assert files == [("config", 0, names[0]), ("tokenizer", 1, names[1]), ("model", 2, names[2])]
     shelf.restart()
     after = shelf.lanes.get("m")
     assert after is not before
-    assert after.registration == before.registration
-    assert after.fingerprint == before.fingerprint
+    assert shelf.lanes.registration("m") == paper_registration("m", max_tokens=7, prefix_ids=())
+    assert after.model == before.model
     assert (after.load_ms, after.state, after.quarantine.active) == (12.5, "unloaded", False)
 
 
@@ -111,7 +113,7 @@ async def test_an_id_that_is_not_registered_is_unknown(shelf: Shelf) -> None:
 
 async def test_a_lane_is_found_by_its_fingerprint_and_no_other_takes_its_place(shelf: Shelf) -> None:
     lane = await shelf.register("m")
-    assert shelf.lanes.serving(lane.fingerprint) is lane
+    assert shelf.lanes.free_form(lane.fingerprint) is lane
     other = "syn1-" + "0" * 64
     error = refusal(shelf, other)
     assert (error.code, error.details) == ("substitution_rejected", {"required_fingerprint": other})
@@ -184,7 +186,7 @@ async def test_replacing_a_lane_lifts_its_quarantine_only_if_its_numbers_change(
     same = await shelf.register(overlength="truncate")
     assert same.quarantine.active
     shelf.restart()
-    assert shelf.lanes.get("lane").registration == same.registration
+    assert shelf.lanes.get("lane").model == same.model
     assert shelf.lanes.get("lane").quarantine.reason == "hang"
     other = await shelf.register(pooling="cls")
     assert not other.quarantine.active
@@ -212,7 +214,7 @@ async def test_a_registration_that_can_not_be_written_changes_nothing(
     assert shelf.lanes.get("lane") is old
     assert old.state == "ready"
     shelf.restart()
-    assert shelf.lanes.get("lane").registration == old.registration
+    assert shelf.lanes.get("lane").model == old.model
 
 
 async def test_a_quarantine_that_can_not_be_written_holds_all_the_same(

@@ -20,7 +20,8 @@ from synapse_service.catalog.blobs import BlobStore
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.manifest import Manifest
-from synapse_service.lanes.registration import Registration, StoredFile, examine
+from synapse_service.lanes.model import StoredFile
+from synapse_service.lanes.registration import Registration, examine
 from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
 from synapse_service.lanes.worker_launch import Launch, worker_launch
 from synapse_service.lanes.worker_process import WorkerProcess
@@ -66,8 +67,8 @@ class Bench:
         self.values = Values()
         self.blobs = BlobStore(folder / "cache")
         self.blobs.prepare()
-        self.registration = self._register()
-        self.fingerprint = self.registration.fingerprint("build-1")
+        self.model = self._register().lane_model("build-1")
+        self.fingerprint = self.model.fingerprint
         self.launches = 0
         self.threads = 1
         self.play()
@@ -104,10 +105,10 @@ class Bench:
         return examine(manifest, files, paths)  # type: ignore[arg-type]
 
     def blob(self, role: str) -> Path:
-        return self.blobs.path(self.registration.file(role).sha256)
+        return self.blobs.path(self.model.file(role).sha256)
 
     async def load(self) -> WorkerProcess:
-        worker: WorkerProcess = (await self.loader.load(self.registration, self.fingerprint)).worker
+        worker: WorkerProcess = (await self.loader.load(self.model)).worker
         return worker
 
     async def refusal(self) -> SynapseError:
@@ -141,7 +142,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[WorkerProcess]:
 @pytest.mark.parametrize("role", ["config", "tokenizer", "model"])
 async def test_a_blob_swapped_for_one_of_equal_size_is_refused_and_put_aside(bench: Bench, role: str) -> None:
     path = bench.blob(role)
-    file = bench.registration.file(role)
+    file = bench.model.file(role)
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
@@ -164,7 +165,7 @@ async def test_a_blob_swapped_for_one_of_equal_size_is_refused_and_put_aside(ben
 
 
 async def test_a_missing_blob_is_refused_without_an_actual_digest(bench: Bench) -> None:
-    file = bench.registration.file("model")
+    file = bench.model.file("model")
     bench.blob("model").unlink()
     error = await bench.refusal()
     assert error.details == {
@@ -189,11 +190,11 @@ async def test_a_blob_that_can_not_be_read_is_refused_naming_it(bench: Bench, mo
 
 async def test_the_tokenizer_needs_its_own_file_alone(bench: Bench) -> None:
     bench.blob("model").unlink()
-    tokenizer = await bench.loader.load_tokenizer(bench.registration)
+    tokenizer = await bench.loader.load_tokenizer(bench.model)
     assert tokenizer.encode("").ids.tolist() == [2, 3]
     bench.blob("tokenizer").write_bytes(b"{}")
     with pytest.raises(SynapseError) as refusal:
-        await bench.loader.load_tokenizer(bench.registration)
+        await bench.loader.load_tokenizer(bench.model)
     assert refusal.value.code == "artifact_invalid"
 
 
@@ -201,7 +202,7 @@ async def test_the_tokenizer_needs_its_own_file_alone(bench: Bench) -> None:
 
 
 async def test_a_loaded_worker_comes_with_what_it_said(bench: Bench) -> None:
-    loaded = await bench.loader.load(bench.registration, bench.fingerprint)
+    loaded = await bench.loader.load(bench.model)
     assert (loaded.dims, loaded.facts) == (64, {"engine": "scripted test double"})
     assert loaded.load_ms > 0
     assert loaded.worker.fault is None
@@ -303,7 +304,7 @@ async def test_values_that_a_worker_computed_are_kept_and_given_to_the_next(
 ) -> None:
     answer_with(monkeypatch, "dmFsdWVz")
     await (await bench.load()).close(0.05)
-    key = (bench.fingerprint, f"1:{bench.registration.model_digest}")
+    key = (bench.fingerprint, f"1:{bench.model.model_digest}")
     assert bench.values.kept == {key: "dmFsdWVz"}
     specs = answer_with(monkeypatch, None)
     await (await bench.load()).close(0.05)

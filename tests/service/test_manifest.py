@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from synapse_service.catalog.reserved import RESERVED_IDS
+from synapse_service.catalog.compiled import shipped_catalog
 from synapse_service.lanes.manifest import check, sources
 from synapse_wire.errors import SynapseError
 from synapse_wire.messages import decode_params
 from synapse_wire.params import ModelLoad
 
+RESERVED_IDS = shipped_catalog().reserved_ids
 SHA = "a" * 64
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
@@ -45,14 +46,19 @@ def hub_files(url: str = "model.safetensors", sha256: str | None = SHA) -> dict[
 
 def refusal(changed: ModelLoad, *, cpu_lanes: bool = True) -> SynapseError:
     with pytest.raises(SynapseError) as caught:
-        check(changed, cpu_lanes=cpu_lanes)
+        check(changed, cpu_lanes=cpu_lanes, reserved_ids=RESERVED_IDS)
     assert caught.value.code == "invalid_request"
     return caught.value
 
 
 def test_a_plain_request_becomes_a_manifest_with_defaults() -> None:
-    manifest = check(request(), cpu_lanes=True)
-    assert (manifest.normalize, manifest.overlength, manifest.dtype, manifest.max_tokens) == (True, "refuse", "f32", None)
+    manifest = check(request(), cpu_lanes=True, reserved_ids=RESERVED_IDS)
+    assert (manifest.normalize, manifest.overlength, manifest.dtype, manifest.max_tokens) == (
+        True,
+        "refuse",
+        "f32",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,7 @@ def test_a_file_from_the_network_needs_a_digest_whatever_the_source(source: str)
 
 def test_a_local_file_may_come_without_a_digest() -> None:
     files = {role: {"url": f"file:///models/{role}"} for role in ("model", "tokenizer", "config")}
-    assert check(request(files=files), cpu_lanes=True).files.model.sha256 is None
+    assert check(request(files=files), cpu_lanes=True, reserved_ids=RESERVED_IDS).files.model.sha256 is None
 
 
 @pytest.mark.parametrize("model_id", sorted(RESERVED_IDS))
@@ -163,8 +169,11 @@ def test_sources_resolve_against_the_hub_and_keep_their_digests() -> None:
     manifest = check(
         request(source="hf", repo="org/name", revision=REVISION, files=hub_files("onnx/model.safetensors")),
         cpu_lanes=True,
+        reserved_ids=RESERVED_IDS,
     )
-    found = {source.role: (source.url, source.name, source.sha256) for source in sources(manifest, "http://127.0.0.1:9/")}
+    found = {
+        source.role: (source.url, source.name, source.sha256) for source in sources(manifest, "http://127.0.0.1:9/")
+    }
     assert found["model"] == (
         f"http://127.0.0.1:9/org/name/resolve/{REVISION}/onnx/model.safetensors",
         "model.safetensors",
@@ -174,7 +183,7 @@ def test_sources_resolve_against_the_hub_and_keep_their_digests() -> None:
 
 def test_file_sources_become_paths() -> None:
     files = {role: {"url": f"file:///a%20b/{role}"} for role in ("model", "tokenizer", "config")}
-    manifest = check(request(files=files), cpu_lanes=True)
+    manifest = check(request(files=files), cpu_lanes=True, reserved_ids=RESERVED_IDS)
     assert [source.path for source in sources(manifest, "https://h.example")] == [
         Path("/a b/config"),
         Path("/a b/tokenizer"),
@@ -183,7 +192,14 @@ def test_file_sources_become_paths() -> None:
 
 
 def test_the_digest_of_a_manifest_follows_every_choice() -> None:
-    plain = check(request(), cpu_lanes=True).digest
-    assert plain == check(request(normalize=True, overlength="refuse"), cpu_lanes=True).digest
+    plain = check(request(), cpu_lanes=True, reserved_ids=RESERVED_IDS).digest
+    assert (
+        plain == check(request(normalize=True, overlength="refuse"), cpu_lanes=True, reserved_ids=RESERVED_IDS).digest
+    )
     changed = [{"pooling": "cls"}, {"normalize": False}, {"max_tokens": 9}, {"overlength": "truncate"}]
-    assert len({plain, *(check(request(**change), cpu_lanes=True).digest for change in changed)}) == 5
+    assert (
+        len(
+            {plain, *(check(request(**change), cpu_lanes=True, reserved_ids=RESERVED_IDS).digest for change in changed)}
+        )
+        == 5
+    )

@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
-from fixtures.lanes import StubLoader, make_lane, until
+from fixtures.lanes import StubLoader, make_lane, no_catalog, until
 from fixtures.model_files import tiny_model
 from fixtures.service_process import file_manifest
+from synapse_engines.composition import Single
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.fetch import Fetcher
@@ -53,7 +54,11 @@ class Desk:
         self.blobs = BlobStore(folder / "cache")
         self.blobs.prepare()
         self.lanes = LaneRegistry(
-            StoredLanes(store, clock), self._make, leases=self.leases, cpu_lanes=lambda: self.cpu_lanes
+            StoredLanes(store, clock),
+            self._make,
+            catalog=no_catalog(),
+            leases=self.leases,
+            cpu_lanes=lambda: self.cpu_lanes,
         )
         self.book = JobBook(
             store,
@@ -124,20 +129,19 @@ async def test_a_model_is_registered_when_its_files_and_its_first_load_were_in_o
     status = await desk.load(max_tokens=256)
     assert (status.kind, status.state, status.items_done, status.items_total) == ("model.load", "done", 5, 5)
     lane = desk.lanes.get("m")
-    registration = lane.registration
     assert lane.state == "ready"
-    assert (registration.family, registration.pooling, registration.dims) == ("bert", "mean", 64)
-    assert (registration.max_tokens, registration.vocab, registration.normalize) == (256, 512, True)
-    assert (registration.prefix_ids, registration.suffix_ids) == ((2,), (3,))
+    assert (lane.model.family, lane.model.profile.pooling, lane.model.dims) == ("bert", "mean", 64)
+    assert (lane.model.max_tokens, lane.model.vocab, lane.model.normalize) == (256, 512, True)
+    assert lane.model.composition == Single(prefix_ids=(2,), suffix_ids=(3,))
     digests = {role: each["sha256"] for role, each in file_manifest(desk.folder).items()}
-    assert {file.role: file.sha256 for file in registration.files} == digests
+    assert {file.role: file.sha256 for file in lane.model.files} == digests
     assert all(desk.blobs.path(digest).stat().st_size for digest in digests.values())
     assert desk.rows() == ["m"]
 
 
 async def test_without_a_limit_a_model_takes_what_it_defines(desk: Desk) -> None:
     await desk.load()
-    assert desk.lanes.get("m").registration.max_tokens == POSITIONS
+    assert desk.lanes.get("m").model.max_tokens == POSITIONS
 
 
 async def test_the_same_manifest_joins_the_load_that_runs(desk: Desk) -> None:
@@ -187,7 +191,7 @@ async def test_an_unloaded_model_that_nobody_holds_is_replaced(desk: Desk) -> No
     assert (await desk.load(pooling="cls")).state == "done"
     new = desk.lanes.get("m")
     assert new is not old
-    assert new.registration.pooling == "cls"
+    assert new.model.profile.pooling == "cls"
     assert new.fingerprint != old.fingerprint
 
 
@@ -198,7 +202,7 @@ async def test_the_id_of_a_hidden_cpu_lane_is_not_given_away(desk: Desk) -> None
     error = await desk.refusal(pooling="cls")
     assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"model_id": "m"})
     desk.cpu_lanes = True
-    assert desk.lanes.get("m").registration.pooling == "mean"
+    assert desk.lanes.get("m").model.profile.pooling == "mean"
 
 
 async def test_a_file_with_another_digest_fails_the_job_and_registers_nothing(desk: Desk) -> None:
@@ -279,7 +283,7 @@ async def test_a_model_whose_files_changed_on_disk_is_registered_anew(desk: Desk
     assert (await desk.load(files=files)).state == "done"
     after = desk.lanes.get("m")
     assert after is not before
-    assert after.registration.file("config").sha256 == hashlib.sha256(config.read_bytes()).hexdigest()
+    assert after.model.file("config").sha256 == hashlib.sha256(config.read_bytes()).hexdigest()
     assert after.fingerprint != before.fingerprint
     await until(lambda: before.state == "unloaded")
 

@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, until
+from fixtures.lanes import StubLoader, ask, make_lane, no_catalog, paper_registration, until
 from fixtures.workers import expected_text
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
@@ -50,6 +50,7 @@ class Desk:
         self.lanes = LaneRegistry(
             StoredLanes(store, self.clock),
             self._make,
+            catalog=no_catalog(),
             leases=self.leases,
             cpu_lanes=lambda: self.settings.cpu_lanes,
         )
@@ -67,6 +68,7 @@ class Desk:
             lanes=self.lanes,
             onboarding=SimpleNamespace(start=self._start),  # type: ignore[arg-type]
             jobs=self.book,
+            downloads=SimpleNamespace(find=self._no_download),  # type: ignore[arg-type]
             leases=self.leases,
             ledger=self.ledger,
             settings=lambda: self.settings,
@@ -81,6 +83,9 @@ class Desk:
     def _evidence(self, backend: str) -> DeviceEvidence:
         self.asked_about.append(backend)
         return self.evidence
+
+    async def _no_download(self, job_id: str) -> None:
+        return None
 
     async def _start(self, manifest: Manifest, client: str | None) -> Any:
         self.loads.append((manifest, client))

@@ -14,7 +14,7 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import StubLoader, StubWorker, ask, make_lane, paper_registration, until
+from fixtures.lanes import StubLoader, StubWorker, ask, make_lane, no_catalog, paper_registration, until
 from synapse_engines.worker.protocol import Measured
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.certify.fixture import embed_fixture
@@ -25,6 +25,7 @@ from synapse_service.certify.records import StoredCertifications
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.records import StoredLanes
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
@@ -48,7 +49,7 @@ class References:
         self.given: list[StubWorker] = []
         self.error: Exception | None = None
 
-    async def start_reference(self, registration: Registration, fingerprint: str) -> StubWorker:
+    async def start_reference(self, model: LaneModel) -> StubWorker:
         if self.error is not None:
             raise self.error
         self.given.append(self.prepared)
@@ -66,7 +67,9 @@ class Desk:
         self.loader = StubLoader()
         self.references = References()
         self.records = StoredLanes(store, self.clock)
-        self.lanes = LaneRegistry(self.records, self._make, leases=self.leases, cpu_lanes=lambda: True)
+        self.lanes = LaneRegistry(
+            self.records, self._make, catalog=no_catalog(), leases=self.leases, cpu_lanes=lambda: True
+        )
         self.ledger = CertificationLedger(StoredCertifications(store), MACHINE.id, embed_fixture().revision)
         self.book = JobBook(
             store,
@@ -421,5 +424,3 @@ async def test_the_report_of_one_unknown_lane_is_refused(desk: Desk) -> None:
     with pytest.raises(SynapseError) as refusal:
         desk.operations.report(CALL, ProbeReport(model_id="absent"))
     assert refusal.value.code == "unknown_model"
-
-

@@ -15,7 +15,7 @@ from synapse_service.certify.fixture import embed_fixture, fixture_rows
 
 @pytest.fixture(scope="module")
 def tokenizer() -> SanitisedTokenizer:
-    return paper_registration().load_tokenizer(tiny_model("bert") / "tokenizer.json")
+    return paper_registration().lane_model("build-1").load_tokenizer(tiny_model("bert") / "tokenizer.json")
 
 
 def test_the_texts_cover_scripts_capitals_accents_emoji_and_code() -> None:

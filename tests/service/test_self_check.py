@@ -16,15 +16,13 @@ import pytest
 from tokenizers import Tokenizer
 
 import synapse_resources
+from synapse_engines.composition import Instructed, Pair, Single
+from synapse_engines.readout import Readout, Sigmoid, YesNo
 from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.catalog.compiled import (
     CatalogEntry,
     CatalogError,
-    Instructed,
-    Pair,
     Seal,
-    Single,
-    YesNo,
     shipped_catalog,
 )
 from synapse_service.lanes.fingerprint import canonical_sha256
@@ -395,7 +393,7 @@ def scored(catalog_id: str, change: Mapping[str, float | None] | None = None) ->
 
 
 def verdict_on(seen: Mapping[str, ScoredCase], catalog_id: str = RERANKERS[0], dtype: Dtype = "f32") -> Any:
-    readout = QWEN_READOUT if catalog_id == "qwen3-reranker-0.6b" else None
+    readout: Readout = QWEN_READOUT if catalog_id == "qwen3-reranker-0.6b" else Sigmoid()
     return evaluate_rerank(rerank_check(catalog_id), seen, dtype=dtype, readout=readout)
 
 
@@ -477,7 +475,7 @@ def test_a_graded_pair_may_neither_turn_round_nor_tie(
 ) -> None:
     check = pool(0.52, 0.50, 0.90)
     seen = scored(RERANKERS[0], {"pool10-000": seen_first, "pool10-001": seen_second, "pool10-002": 0.90})
-    verdict = evaluate_rerank(check, seen, dtype="f16", readout=None)
+    verdict = evaluate_rerank(check, seen, dtype="f16", readout=Sigmoid())
     assert verdict.reason == reason
     if reason:
         assert verdict.message == "pool10-000 doesn't score above pool10-001"

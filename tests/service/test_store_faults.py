@@ -92,11 +92,11 @@ def test_a_full_database_is_storage_full_though_peewee_hides_it(path: Path, cloc
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A file system of 2 MiB."""
+    """A file system of 8 MiB."""
     folder = Path(tempfile.mkdtemp())
     try:
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True, text=True, timeout=30
+            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True, text=True, timeout=30
         )
         if mounted.returncode != 0:
             pytest.skip(f"a small file system can't be mounted here: {mounted.stderr.strip()}")
@@ -111,7 +111,7 @@ def small_disk() -> Iterator[Path]:
 def test_a_full_disk_keeps_what_was_acknowledged_and_recovers(small_disk: Path, clock: FakeClock) -> None:
     path = small_disk / "synapse.db"
     ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(512 * 1024))
+    ballast.write_bytes(bytes(4 * 1024 * 1024))
     store = Store.open(path, clock)
     acknowledged, error = fill(store)
     assert error.reason == "storage_full"
@@ -127,7 +127,7 @@ def test_a_full_disk_keeps_what_was_acknowledged_and_recovers(small_disk: Path, 
     store.close_sync()
 
 
-@pytest.mark.parametrize(("left", "then"), [(0, "created"), (65_536, "opened")])
+@pytest.mark.parametrize(("left", "then"), [(0, "created"), (131_072, "opened")])
 def test_a_disk_too_full_to_create_the_database_is_storage_full(
     small_disk: Path, clock: FakeClock, left: int, then: str
 ) -> None:
@@ -195,8 +195,8 @@ def used(path: Path, clock: FakeClock) -> Path:
 
 def overwrite_second_page(path: Path) -> None:
     with path.open("r+b") as stream:
-        stream.seek(4096)
-        stream.write(b"\xa5" * 4096)
+        stream.seek(opening.PAGE_BYTES)
+        stream.write(b"\xa5" * opening.PAGE_BYTES)
 
 
 def overwrite_start(path: Path) -> None:
@@ -207,7 +207,7 @@ def overwrite_start(path: Path) -> None:
 def overwrite_schema(path: Path) -> None:
     with path.open("r+b") as stream:
         stream.seek(100)
-        stream.write(b"\xa5" * 3996)
+        stream.write(b"\xa5" * (opening.PAGE_BYTES - 100))
 
 
 def cut_to_nothing(path: Path) -> None:
@@ -215,7 +215,7 @@ def cut_to_nothing(path: Path) -> None:
 
 
 def cut_in_half(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2 // 4096 * 4096)
+    os.truncate(path, path.stat().st_size // 2 // opening.PAGE_BYTES * opening.PAGE_BYTES)
 
 
 def replace_by_text(path: Path) -> None:
@@ -383,8 +383,8 @@ def test_damage_met_while_running_is_named_and_looked_for_at_the_next_start(
     monkeypatch.setattr(opening, "ALWAYS_CHECKED_BYTES", 0)
     store = Store.open(used, clock)
     with used.open("r+b") as stream:
-        stream.seek(4096)
-        stream.write(b"\xa5" * (used.stat().st_size - 4096))
+        stream.seek(opening.PAGE_BYTES)
+        stream.write(b"\xa5" * (used.stat().st_size - opening.PAGE_BYTES))
     with pytest.raises(StoreError, match="it is rebuilt at the next start") as caught:
         store.read_sync(lambda: list(Pin.select()))
     assert caught.value.reason == "corrupt"
@@ -399,7 +399,7 @@ def test_damage_met_while_running_is_named_and_looked_for_at_the_next_start(
 def test_a_large_file_is_not_searched_for_damage_at_each_start(
     used: Path, clock: FakeClock, expected_warnings: ExpectedWarnings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "ALWAYS_CHECKED_BYTES", 4096)
+    monkeypatch.setattr(opening, "ALWAYS_CHECKED_BYTES", opening.PAGE_BYTES)
     overwrite_second_page(used)
     store = Store.open(used, clock)
     assert store.opening.state == "opened"

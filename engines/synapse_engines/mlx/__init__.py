@@ -1,7 +1,7 @@
 """The model families on MLX, which serves Metal and CUDA with the same graphs.
 
-`build` is called by the worker. Importing this package imports neither MLX nor NumPy, and `build.ENGINE_BUILD` can be
-read where neither is installed.
+`build` and `build_scorer` are called by the worker. Importing this package imports neither MLX nor NumPy, and
+`build.ENGINE_BUILD` can be read where neither is installed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from synapse_engines.mlx.build import ENGINE_BUILD
 
 if TYPE_CHECKING:
-    from synapse_engines.backend import EmbedSpec
+    from synapse_engines.backend import EmbedSpec, ScoreSpec
     from synapse_engines.families.base import FamilyConfig
+    from synapse_engines.families.heads import ScoringHead
     from synapse_engines.mlx.model import MlxModel
     from synapse_engines.mlx.runtime import Device
+    from synapse_engines.scoring import HeadScorer
     from synapse_engines.weights import Weights
 
 
@@ -36,4 +38,17 @@ def build(weights: Weights, cfg: FamilyConfig, spec: EmbedSpec, *, device: Devic
     return MlxModel(weights, cfg, spec, device)
 
 
-__all__ = ["ENGINE_BUILD", "build"]
+def build_scorer(
+    weights: Weights, cfg: FamilyConfig, head: ScoringHead, spec: ScoreSpec, *, device: Device = "gpu"
+) -> HeadScorer:
+    """As `build`, for a model that scores with `head`; `weights` were opened with it.
+
+    The accelerator computes the hidden state that the head reads, the processor the head.
+    """
+    from synapse_engines import scoring
+
+    embedder = build(weights, cfg, scoring.trunk_spec(head, spec), device=device)
+    return scoring.HeadScorer(embedder, scoring.head_pass(weights, head), head.readout)
+
+
+__all__ = ["ENGINE_BUILD", "build", "build_scorer"]

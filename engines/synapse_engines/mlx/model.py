@@ -1,4 +1,4 @@
-"""An embedding model on MLX: weights in, vectors out. The `Backend` that the worker holds for Metal and CUDA lanes.
+"""An embedding model on MLX: weights in, vectors out. The `Embedder` that the worker holds for Metal and CUDA lanes.
 
 Owns the MLX thread; every method may be called from any thread, by one caller at a time.
 """
@@ -37,7 +37,7 @@ class _Graph(Protocol):
 
 
 class MlxModel:
-    """One loaded embedding model; see `backend.Backend`.
+    """One loaded embedding model; see `backend.Embedder`.
 
     Attributes:
         dims: length of a vector.

@@ -1,6 +1,6 @@
 """The model families on OpenVINO, the engine of CPU lanes.
 
-`build` is called by the worker. Importing this package imports neither OpenVINO nor NumPy, and
+`build` and `build_scorer` are called by the worker. Importing this package imports neither OpenVINO nor NumPy, and
 `build.ENGINE_BUILD` can be read where neither is installed.
 """
 
@@ -15,9 +15,11 @@ from synapse_engines.openvino.build import ENGINE_BUILD
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from synapse_engines.backend import EmbedSpec
+    from synapse_engines.backend import EmbedSpec, ScoreSpec
     from synapse_engines.families.base import Family, FamilyConfig
+    from synapse_engines.families.heads import ScoringHead
     from synapse_engines.openvino.model import OpenVinoModel
+    from synapse_engines.scoring import HeadScorer
 
 
 def build(path: Path, family: Family, cfg: FamilyConfig, spec: EmbedSpec, threads: int) -> OpenVinoModel:
@@ -36,4 +38,13 @@ def build(path: Path, family: Family, cfg: FamilyConfig, spec: EmbedSpec, thread
     return load(path, family, cfg, spec, threads)
 
 
-__all__ = ["ENGINE_BUILD", "build"]
+def build_scorer(
+    path: Path, family: Family, cfg: FamilyConfig, head: ScoringHead, spec: ScoreSpec, threads: int
+) -> HeadScorer:
+    """As `build`, for a model that scores with `head`, whose tensors the file must hold too."""
+    from synapse_engines.openvino.scoring import load
+
+    return load(path, family, cfg, head, spec, threads)
+
+
+__all__ = ["ENGINE_BUILD", "build", "build_scorer"]

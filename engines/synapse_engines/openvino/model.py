@@ -1,4 +1,4 @@
-"""An embedding model on OpenVINO: token ids in, vectors out. The `Backend` that the worker holds for CPU lanes.
+"""An embedding model on OpenVINO: token ids in, vectors out. The `Embedder` that the worker holds for CPU lanes.
 
 Built by `load`; one caller at a time. Touches the model's file, which stays mapped while the model lives.
 """
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 class OpenVinoModel:
-    """One compiled model; see `backend.Backend`. A row's vector is the same to the bit whatever its mates.
+    """One compiled model; see `backend.Embedder`. A row's vector is the same to the bit whatever its mates.
 
     Attributes:
         dims: length of a vector.

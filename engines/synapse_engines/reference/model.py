@@ -1,7 +1,4 @@
-"""A reference model: a family's forward pass with its weights, and the pooling that makes vectors of it.
-
-What makes scores of it instead is in `scoring`.
-"""
+"""One reference model: a family's forward pass with its weights, and the pooling that makes vectors of it."""
 
 from __future__ import annotations
 
@@ -27,54 +24,31 @@ Forward = Callable[[npt.NDArray[np.int32]], Array]
 _SMALLEST_NORM = 1e-12
 
 
-class ReferenceRows:
-    """A `Backend` that runs every row by itself, so that a row's result never depends on its mates.
-
-    Attributes:
-        facts: engine name and version.
-    """
-
-    def __init__(self, forward: Forward, cfg: FamilyConfig, max_tokens: int) -> None:
-        """Takes the forward pass of one row."""
-        self.facts: Mapping[str, str] = {"engine": "reference", "version": f"numpy {np.__version__}"}
-        self._forward: Forward | None = forward
-        self._vocab = cfg.vocab
-        self._max_tokens = min(max_tokens, cfg.max_positions)
-
-    def hidden(self, ids: npt.NDArray[np.int32]) -> Array:
-        """Hidden states [L, hidden] of one row of ids [L], before pooling.
-
-        Raises:
-            InputError: the row is empty, too long, or holds an id outside the vocabulary.
-        """
-        self._check([ids])
-        return self._run(ids)
-
-    def close(self) -> None:
-        """Lets go of the weights."""
-        self._forward = None
-
-    def _check(self, rows: Sequence[npt.NDArray[np.int32]]) -> None:
-        check_rows(rows, vocab=self._vocab, max_tokens=self._max_tokens)
-
-    def _run(self, ids: npt.NDArray[np.int32]) -> Array:
-        if self._forward is None:
-            raise ValueError("the model is closed")
-        return self._forward(ids)
-
-
-class ReferenceModel(ReferenceRows):
-    """An `Embedder`.
+class ReferenceModel:
+    """An `Embedder` that runs every row by itself, so that a row's result never depends on its mates.
 
     Attributes:
         dims: length of a vector.
+        facts: engine name and version.
     """
 
     def __init__(self, forward: Forward, cfg: FamilyConfig, spec: EmbedSpec) -> None:
         """Takes the forward pass of one row; use `build` to make one from weights."""
-        super().__init__(forward, cfg, spec.max_tokens)
         self.dims = cfg.hidden
+        self.facts: Mapping[str, str] = {"engine": "reference", "version": f"numpy {np.__version__}"}
+        self._forward: Forward | None = forward
         self._spec = spec
+        self._vocab = cfg.vocab
+        self._max_tokens = min(spec.max_tokens, cfg.max_positions)
+
+    def hidden(self, ids: npt.NDArray[np.int32]) -> Array:
+        """Hidden states [L, dims] of one row of ids [L], before pooling.
+
+        Raises:
+            InputError: as `embed`.
+        """
+        check_rows([ids], vocab=self._vocab, max_tokens=self._max_tokens)
+        return self._run(ids)
 
     def embed(self, rows: Sequence[npt.NDArray[np.int32]]) -> Array:
         """Vectors [len(rows), dims] of rows of ids, in the order given.
@@ -82,12 +56,21 @@ class ReferenceModel(ReferenceRows):
         Raises:
             InputError: a row is empty, too long, or holds an id outside the vocabulary.
         """
-        self._check(rows)
+        check_rows(rows, vocab=self._vocab, max_tokens=self._max_tokens)
         vectors = np.empty((len(rows), self.dims), dtype=np.float32)
         for index, row in enumerate(rows):
             vector = pool(self._run(row), self._spec.pooling)
             vectors[index] = normalise(vector) if self._spec.normalize else vector
         return vectors
+
+    def close(self) -> None:
+        """Lets go of the weights."""
+        self._forward = None
+
+    def _run(self, ids: npt.NDArray[np.int32]) -> Array:
+        if self._forward is None:
+            raise ValueError("the model is closed")
+        return self._forward(ids)
 
 
 def build(weights: Weights, cfg: FamilyConfig, spec: EmbedSpec) -> ReferenceModel:
@@ -96,25 +79,17 @@ def build(weights: Weights, cfg: FamilyConfig, spec: EmbedSpec) -> ReferenceMode
     Raises:
         ArtifactError: `unsupported` for a family without a reference.
     """
-    return ReferenceModel(forward_pass(weights, cfg), cfg, spec)
-
-
-def forward_pass(weights: Weights, cfg: FamilyConfig) -> Forward:
-    """The function from ids [L] to hidden states [L, hidden] that a model computes.
-
-    Raises:
-        ArtifactError: `unsupported` for a family without a reference.
-    """
     tensors = {tensor.name: weights.float32(tensor.name) for tensor in cfg.tensors()}
-    match cfg:
-        case BertConfig():
-            return partial(bert.hidden, tensors, cfg)
-        case ModernBertConfig():
-            return partial(modernbert.hidden, tensors, cfg)
-        case Qwen3Config():
-            return partial(qwen3.hidden, tensors, cfg)
-        case _:
-            raise ArtifactError("unsupported", f"there is no reference of {cfg.model_type}")
+    forward: Forward
+    if isinstance(cfg, BertConfig):
+        forward = partial(bert.hidden, tensors, cfg)
+    elif isinstance(cfg, ModernBertConfig):
+        forward = partial(modernbert.hidden, tensors, cfg)
+    elif isinstance(cfg, Qwen3Config):
+        forward = partial(qwen3.hidden, tensors, cfg)
+    else:
+        raise ArtifactError("unsupported", f"there is no reference of {cfg.model_type}")
+    return ReferenceModel(forward, cfg, spec)
 
 
 def pool(states: Array, pooling: Pooling) -> Array:

@@ -1,17 +1,18 @@
-"""A reference model that scores: a family's forward pass, a head on top of it, and the read-out of its logits.
+"""The reference of a model that scores: the reference of its hidden states, a head on them, and the read-out.
 
-The read-out is worked out here once more, and not by `readout`, so that an error in what the engines share shows.
+Head and read-out are worked out here once more, without `scoring` and `readout`, so that an error in what the engines
+share shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from synapse_engines.backend import Scores, ScoreSpec
+from synapse_engines.backend import EmbedSpec, ScoreSpec
 from synapse_engines.families.base import FamilyConfig
 from synapse_engines.families.heads import (
     CLASSIFIER,
@@ -23,29 +24,31 @@ from synapse_engines.families.heads import (
     VocabularyHead,
 )
 from synapse_engines.readout import Readout, Sigmoid
-from synapse_engines.reference.model import Forward, ReferenceRows, forward_pass, pool
+from synapse_engines.reference.model import ReferenceModel, build
 from synapse_engines.reference.ops import Array, gelu, layer_norm, linear
+from synapse_engines.scores import Scores
 from synapse_engines.weights import Weights
 
 HeadPass = Callable[[Array], Array]
-"""From a pooled hidden state [hidden] to logits [readout.width]."""
+"""From pooled hidden states [rows, hidden] to logits [rows, readout.width]."""
 
 
-class ReferenceScorer(ReferenceRows):
-    """A `Scorer`.
+class ReferenceScorer:
+    """A `Scorer` that runs every row by itself.
 
     Attributes:
         readout: how a score is read off the logits.
     """
 
-    def __init__(
-        self, forward: Forward, head_pass: HeadPass, cfg: FamilyConfig, head: ScoringHead, spec: ScoreSpec
-    ) -> None:
-        """Takes the passes of one row; use `build_scorer` to make one from weights."""
-        super().__init__(forward, cfg, spec.max_tokens)
-        self.readout: Readout = head.readout
+    def __init__(self, trunk: ReferenceModel, head_pass: HeadPass, readout: Readout) -> None:
+        """Takes the model of the hidden states that the head reads; use `build_scorer` to make one from weights."""
+        self.readout = readout
+        self._trunk = trunk
         self._head_pass = head_pass
-        self._pooling = head.pooling
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return self._trunk.facts
 
     def score(self, rows: Sequence[npt.NDArray[np.int32]]) -> Scores:
         """Scores of rows of ids, and the logits behind them, in the order given.
@@ -53,11 +56,14 @@ class ReferenceScorer(ReferenceRows):
         Raises:
             InputError: a row is empty, too long, or holds an id outside the vocabulary.
         """
-        self._check(rows)
-        logits = np.empty((len(rows), self.readout.width), np.float32)
-        for index, row in enumerate(rows):
-            logits[index] = self._head_pass(pool(self._run(row), self._pooling))
-        return Scores(read_off(logits, self.readout), logits)
+        # A head of one row at a time: the number of rows moves the last bits of a matrix product.
+        states = self._trunk.embed(rows)
+        logits = np.concatenate([np.empty((0, self.readout.width), np.float32), *map(self._head_pass, states[:, None])])
+        return Scores(shares(logits, self.readout), logits)
+
+    def close(self) -> None:
+        """Lets go of the weights."""
+        self._trunk.close()
 
 
 def build_scorer(weights: Weights, cfg: FamilyConfig, head: ScoringHead, spec: ScoreSpec) -> ReferenceScorer:
@@ -72,16 +78,17 @@ def build_scorer(weights: Weights, cfg: FamilyConfig, head: ScoringHead, spec: S
     Raises:
         ArtifactError: `unsupported` for a family without a reference.
     """
-    return ReferenceScorer(forward_pass(weights, cfg), _head_pass(weights, head), cfg, head, spec)
+    trunk = build(weights, cfg, EmbedSpec(spec.family, head.pooling, normalize=False, max_tokens=spec.max_tokens))
+    return ReferenceScorer(trunk, _head_pass(weights, head), head.readout)
 
 
-def read_off(logits: Array, readout: Readout) -> Array:
+def shares(logits: Array, readout: Readout) -> Array:
     """Scores [rows] of logits [rows, readout.width]: a sigmoid, or the first's share in a softmax over two."""
     wide = logits.astype(np.float64)
     # A sigmoid is the share in a softmax over the logit and 0.
     other = np.zeros(len(wide)) if isinstance(readout, Sigmoid) else wide[:, 1]
-    scores: Array = np.exp(wide[:, 0] - np.logaddexp(wide[:, 0], other)).astype(np.float32)
-    return scores
+    share: Array = np.exp(wide[:, 0] - np.logaddexp(wide[:, 0], other)).astype(np.float32)
+    return share
 
 
 def _head_pass(weights: Weights, head: ScoringHead) -> HeadPass:
@@ -89,9 +96,8 @@ def _head_pass(weights: Weights, head: ScoringHead) -> HeadPass:
         case ClassifierHead():
             tensors = {tensor.name: weights.float32(tensor.name) for tensor in head.tensors()}
 
-            def classify(vector: Array) -> Array:
-                inner = gelu(linear(vector, tensors[DENSE]))
-                inner = layer_norm(inner, tensors[NORM], None, head.norm_eps)
+            def classify(states: Array) -> Array:
+                inner = layer_norm(gelu(linear(states, tensors[DENSE])), tensors[NORM], None, head.norm_eps)
                 return linear(inner, tensors[CLASSIFIER], tensors[CLASSIFIER_BIAS])
 
             return classify

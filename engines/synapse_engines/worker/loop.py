@@ -22,10 +22,11 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from synapse_engines.backend import check_rows
 from synapse_engines.errors import (
@@ -37,7 +38,7 @@ from synapse_engines.errors import (
 )
 from synapse_engines.worker import measure, rows
 from synapse_engines.worker.frames import FrameDecoder, ProtocolError
-from synapse_engines.worker.loading import LoadedModel, Loader
+from synapse_engines.worker.loading import LoadedEmbedder, LoadedModel, LoadedScorer, Loader
 from synapse_engines.worker.parent_watch import ORPHANED
 from synapse_engines.worker.pipes import READ_SIZE, PrivatePipes, ReplyWriter
 from synapse_engines.worker.protocol import (
@@ -52,6 +53,8 @@ from synapse_engines.worker.protocol import (
     Progress,
     Ready,
     Request,
+    Score,
+    Scored,
     Shutdown,
     decode_request,
 )
@@ -62,7 +65,9 @@ INTERNAL = 70
 GARBLED = 76
 """Exit status after bytes on the pipe that the service cannot have meant."""
 
-Work = Load | Embed | Measure
+Work = Load | Embed | Score | Measure
+
+_Loaded = TypeVar("_Loaded", bound=LoadedModel)
 
 log = logging.getLogger("synapse.worker")
 
@@ -74,7 +79,7 @@ class Worker:
         self._incoming = pipes.incoming
         self._writer = ReplyWriter(pipes.outgoing)
         self._load = load
-        self._model: LoadedModel | None = None
+        self._model: LoadedEmbedder | LoadedScorer | None = None
         self._work: queue.SimpleQueue[tuple[Work, bytes] | Shutdown] = queue.SimpleQueue()
         # Set by the control thread when it hands a request over, cleared by the main thread just before the answer
         # goes out, so that the service may send its next request as soon as it has read the answer.
@@ -143,7 +148,7 @@ class Worker:
     def _serve(self, request: Work, payload: bytes) -> bool:
         """Answers one request; False if the worker must end because its state is unknown."""
         known_state = True
-        answer: Ready | Embedded | Measured | Failed
+        answer: Ready | Embedded | Scored | Measured | Failed
         body = b""
         try:
             match request:
@@ -151,6 +156,8 @@ class Worker:
                     answer = self._serve_load(request)
                 case Embed():
                     answer, body = self._serve_embed(request, payload)
+                case Score():
+                    answer, body = self._serve_score(request, payload)
                 case Measure():
                     answer = _serve_measure(request, payload)
         except EngineError as error:
@@ -177,35 +184,70 @@ class Worker:
         self._model = model
         return Ready(
             id=request.id,
-            dims=model.backend.dims,
+            dims=model.backend.dims if isinstance(model, LoadedEmbedder) else 0,
             facts=dict(model.backend.facts),
             load_ms=_ms_since(started),
             self_test_values=model.self_test_values,
         )
 
     def _serve_embed(self, request: Embed, payload: bytes) -> tuple[Embedded, bytes]:
-        if self._model is None:
-            raise ProtocolError("no model is loaded")
-        model = self._model
-        ids = rows.split_ids(payload, request.lengths)
-        check_rows(ids, vocab=model.vocab, max_tokens=model.max_tokens)
-        progress = self._progress(request.id)
-        encoded = [b""] * len(ids)
+        model = self._loaded_as(LoadedEmbedder)
+        encoded = [b""] * len(request.lengths)
         compute_ms = 0.0
-        rows_left = len(ids)
-        for call in rows.calls(request.lengths, model.tokens_per_call):
+        for call, ids in self._calls(request, payload, model):
             started = time.perf_counter()
-            vectors = model.backend.embed([ids[index] for index in call])
+            vectors = model.backend.embed(ids)
             compute_ms += _ms_since(started)
             for index, row in zip(call, rows.encode_vectors(vectors, request.encoding), strict=True):
                 encoded[index] = row
-            rows_left -= len(call)
-            # After the last call the answer itself is the sign of progress.
-            if rows_left:
-                progress(len(call), sum(request.lengths[index] for index in call))
         non_finite = [index for index, row in enumerate(encoded) if not row]
         embedded = Embedded(request.id, [len(row) for row in encoded], non_finite, compute_ms)
         return embedded, b"".join(encoded)
+
+    def _serve_score(self, request: Score, payload: bytes) -> tuple[Scored, bytes]:
+        model = self._loaded_as(LoadedScorer)
+        readout = model.backend.readout
+        values = np.empty(len(request.lengths), np.float32)
+        logits = np.empty((len(request.lengths), readout.width), np.float32)
+        compute_ms = 0.0
+        for call, ids in self._calls(request, payload, model):
+            started = time.perf_counter()
+            scores = model.backend.score(ids)
+            compute_ms += _ms_since(started)
+            values[call], logits[call] = scores.values, scores.logits
+        scored = Scored(
+            id=request.id,
+            width=readout.width,
+            token_ids=list(readout.token_ids),
+            non_finite=rows.non_finite(logits),
+            compute_ms=compute_ms,
+        )
+        return scored, rows.encode_numbers(values) + rows.encode_numbers(logits)
+
+    def _loaded_as(self, role: type[_Loaded]) -> _Loaded:
+        """The model, if it was loaded for what it is asked to do."""
+        if self._model is None:
+            raise ProtocolError("no model is loaded")
+        if not isinstance(self._model, role):
+            raise ProtocolError("the model was loaded for something else")
+        return self._model
+
+    def _calls(
+        self, request: Embed | Score, payload: bytes, model: LoadedModel
+    ) -> Iterator[tuple[list[int], list[npt.NDArray[np.int32]]]]:
+        """The rows of a request, checked, as calls of the engine: their places in the request, and their ids.
+
+        Reports progress when the next call is asked for: after the last one the answer itself is the sign of it.
+        """
+        ids = rows.split_ids(payload, request.lengths)
+        check_rows(ids, vocab=model.vocab, max_tokens=model.max_tokens)
+        progress = self._progress(request.id)
+        rows_left = len(ids)
+        for call in rows.calls(request.lengths, model.tokens_per_call):
+            yield call, [ids[index] for index in call]
+            rows_left -= len(call)
+            if rows_left:
+                progress(len(call), sum(request.lengths[index] for index in call))
 
     def _progress(self, request_id: int) -> Callable[[int, int], None]:
         """A function that adds rows and tokens to this request's totals and reports them."""

@@ -1,8 +1,8 @@
 """The messages between the service and a worker, as types, and their place in frames.
 
-Shared by both ends. The service sends Load, Embed, Measure, Ping and Shutdown; the worker answers each request with
-exactly one of Ready, Embedded, Measured, Pong or Failed that carries the request's id, and sends Progress before
-the answer as often as work completes. Arrays travel in a frame's payload, as the docstring of each message says.
+Shared by both ends. The service sends Load, Embed, Score, Measure, Ping and Shutdown; the worker answers each request
+with exactly one of Ready, Embedded, Scored, Measured, Pong or Failed that carries the request's id, and sends Progress
+before the answer as often as work completes. Arrays travel in a frame's payload, as the docstring of each message says.
 Ids begin at 1 and grow; 0 in a Failed means that the request could not be read.
 """
 
@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from synapse_engines.families.base import Pooling
+from synapse_engines.readout import Readout
 from synapse_engines.worker.frames import Frame, ProtocolError, encode_frame
 
 BackendName = Literal["openvino", "mlx", "reference"]
@@ -40,17 +41,19 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
 
 class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A model and how to compute it.
+    """A model, what it is for, and how to compute it.
 
     Attributes:
         backend: the engine to build the model on.
         model_path: the safetensors file, absolute.
         config: the model's `config.json` as it is.
-        family, pooling, normalize, max_tokens, dtype: see `backend.EmbedSpec`.
+        family, pooling, normalize, max_tokens, dtype: see `backend.EmbedSpec`. What scores is never normalised, and its
+            pooling is the one that its configuration asks for: a Load that says otherwise is refused.
+        readout: how a score is read off the logits; None for a model that embeds.
         threads: processor threads for the engine, at least 1.
-        self_test_values: expected vectors of the self-test as base64 of little-endian float32, one for each distinct
-            length in the order in which it first occurs. None, or a text that is nothing of the kind, has the worker
-            compute them with the reference.
+        self_test_values: what the rows of the self-test must give, as base64 of little-endian float32, one vector, or
+            score and logits, for each distinct length in the order in which it first occurs. None, or a text that is
+            nothing of the kind, has the worker compute them with the reference.
     """
 
     backend: BackendName
@@ -61,6 +64,7 @@ class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     normalize: bool
     max_tokens: int
     dtype: Literal["f32"] = "f32"
+    readout: Readout | None = None
     threads: int
     self_test_values: str | None = None
 
@@ -81,6 +85,16 @@ class Embed(Message, frozen=True):
 
     lengths: list[int]
     encoding: Encoding
+
+
+class Score(Message, frozen=True):
+    """Compute scores. Payload: the token ids of all rows, as for Embed.
+
+    Attributes:
+        lengths: number of ids of each row.
+    """
+
+    lengths: list[int]
 
 
 class Measure(Message, frozen=True):
@@ -107,10 +121,10 @@ class Ready(Message, frozen=True):
     """The model is loaded and passed its self-test. No payload.
 
     Attributes:
-        dims: numbers in a vector.
+        dims: numbers in a vector, 0 where the answer is a score.
         facts: what the engine says about itself, read back after compiling.
         load_ms: time from receiving Load, self-test included.
-        self_test_values: the expected vectors, as in LoadSpec, if they were computed now; else None.
+        self_test_values: what the self-test expects, as in LoadSpec, if it was computed now; else None.
     """
 
     dims: int
@@ -132,6 +146,23 @@ class Embedded(Message, frozen=True):
     """
 
     sizes: list[int]
+    non_finite: list[int]
+    compute_ms: float
+
+
+class Scored(Message, frozen=True):
+    """The scores of a Score. Payload, in little-endian float32: one score a row, in request order, then every row's
+    logits.
+
+    Attributes:
+        width: logits of a row.
+        token_ids: the tokens whose logits were read, yes and no; empty for a classifier.
+        non_finite: indices of the rows whose logits are not all finite, ascending. Their numbers mean nothing.
+        compute_ms: time inside the engine.
+    """
+
+    width: int
+    token_ids: list[int]
     non_finite: list[int]
     compute_ms: float
 
@@ -180,16 +211,14 @@ class Failed(Message, frozen=True):
     details: dict[str, Any]
 
 
-Request: TypeAlias = Load | Embed | Measure | Ping | Shutdown
-Reply: TypeAlias = Ready | Embedded | Measured | Pong | Progress | Failed
+Request: TypeAlias = Load | Embed | Score | Measure | Ping | Shutdown
+Reply: TypeAlias = Ready | Embedded | Scored | Measured | Pong | Progress | Failed
 
 _T = TypeVar("_T")
 
 _encoder = msgspec.json.Encoder()
-_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Load | Embed | Measure | Ping | Shutdown)
-_reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(
-    Ready | Embedded | Measured | Pong | Progress | Failed
-)
+_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
 def encode(message: Request | Reply, payload: bytes = b"") -> bytes:

@@ -1,7 +1,7 @@
-"""Rows of token ids in, rows of encoded vectors out: the array work around an engine call. Pure functions.
+"""Rows of token ids in, encoded numbers out: the array work around an engine call. Pure functions.
 
-Called by the loop for Embed. Vectors are encoded here rather than in the service because printing floats is the most
-expensive part of a reply and would block the service's event loop.
+Called by the loop for Embed and Score. Vectors are encoded here rather than in the service because printing floats is
+the most expensive part of a reply and would block the service's event loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synapse_engines.worker.protocol import Encoding
 
 
 def split_ids(payload: bytes, lengths: Sequence[int]) -> list[npt.NDArray[np.int32]]:
-    """The rows of an Embed's payload, each of shape [length].
+    """The rows of an Embed's or a Score's payload, each of shape [length].
 
     Raises:
         ProtocolError: a length is negative, or the payload has another size than the lengths say.
@@ -63,3 +63,13 @@ def encode_vectors(vectors: npt.NDArray[np.float32], encoding: Encoding) -> list
     else:
         encoded = [orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) for row in contiguous]
     return [row if good else b"" for row, good in zip(encoded, finite, strict=True)]
+
+
+def encode_numbers(numbers: npt.NDArray[np.float32]) -> bytes:
+    """All numbers of an array as raw little-endian float32, row after row."""
+    return numbers.astype("<f4", copy=False).tobytes()
+
+
+def non_finite(logits: npt.NDArray[np.float32]) -> list[int]:
+    """Rows of logits [rows, width] that are not all finite, ascending; a score read off them may be finite even so."""
+    return np.flatnonzero(~np.isfinite(logits).all(axis=1)).tolist()

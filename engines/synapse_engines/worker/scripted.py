@@ -20,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from synapse_engines.errors import ArtifactError, SelfTestError
-from synapse_engines.worker.loading import LoadedModel, OnRows
+from synapse_engines.readout import Readout
+from synapse_engines.scores import Scores
+from synapse_engines.worker.loading import LoadedEmbedder, LoadedScorer, OnRows
 from synapse_engines.worker.protocol import LoadSpec
 
 
@@ -37,7 +39,7 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         die: end the process: "kill" as by SIGKILL, "segv" as by a wild pointer, "exit" with status 3.
         fault: an exception that nobody foresaw.
         refuse: an error that the engines raise on purpose.
-        non_finite: rows of the call that come out as NaN.
+        non_finite: rows of the call that come out as NaN, or whose logits do.
     """
 
     say: str = ""
@@ -79,17 +81,21 @@ def scripted_vector(ids: Sequence[int], dims: int) -> npt.NDArray[np.float32]:
     return unit
 
 
+def scripted_logits(ids: Sequence[int], width: int) -> npt.NDArray[np.float32]:
+    """The logits that the double gives for `ids`: between -4 and 4, different for different ids; shape [width]."""
+    # One number more: all vectors of a single one are alike.
+    return 4 * scripted_vector(ids, width + 1)[:width]
+
+
 class ScriptedBackend:
-    """A Backend that performs a Script.
+    """What performs a Script, in either role.
 
     Attributes:
-        dims: numbers in a vector.
         facts: names this engine for what it is.
     """
 
     def __init__(self, script: Script, pipe: int) -> None:
         """`pipe` is the file descriptor of the pipe to the service."""
-        self.dims = script.dims
         self.facts: Mapping[str, str] = {"engine": "scripted test double"}
         self._actions = self._sequence(script)
         self._pipe = pipe
@@ -100,37 +106,80 @@ class ScriptedBackend:
         while True:
             yield script.then
 
-    def embed(self, rows: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float32]:
+    def _perform(self) -> Action:
         action = next(self._actions)
         perform(action, self._pipe)
-        vectors = np.stack([scripted_vector(row.tolist(), self.dims) for row in rows])
-        vectors[action.non_finite] = np.nan
-        return vectors
+        return action
 
     def close(self) -> None:
         """Holds nothing."""
 
 
+class ScriptedEmbedder(ScriptedBackend):
+    """An Embedder that performs a Script.
+
+    Attributes:
+        dims: numbers in a vector.
+    """
+
+    def __init__(self, script: Script, pipe: int) -> None:
+        super().__init__(script, pipe)
+        self.dims = script.dims
+
+    def embed(self, rows: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float32]:
+        action = self._perform()
+        vectors = np.stack([scripted_vector(row.tolist(), self.dims) for row in rows])
+        vectors[action.non_finite] = np.nan
+        return vectors
+
+
+class ScriptedScorer(ScriptedBackend):
+    """A Scorer that performs a Script.
+
+    Attributes:
+        readout: the one that was asked for.
+    """
+
+    def __init__(self, script: Script, pipe: int, readout: Readout) -> None:
+        super().__init__(script, pipe)
+        self.readout = readout
+
+    def score(self, rows: Sequence[npt.NDArray[np.int32]]) -> Scores:
+        action = self._perform()
+        logits = np.stack([scripted_logits(row.tolist(), self.readout.width) for row in rows])
+        logits[action.non_finite] = np.nan
+        return Scores.read_off(logits, self.readout)
+
+
 class ScriptedLoader:
-    """A Loader that ignores the model's file and loads a ScriptedBackend."""
+    """A Loader that ignores the model's file and loads a ScriptedEmbedder, or with a read-out a ScriptedScorer."""
 
     def __init__(self, path: Path, pipe: int) -> None:
         self._script = msgspec.json.decode(path.read_bytes(), type=Script)
         self._pipe = pipe
 
-    def __call__(self, spec: LoadSpec, on_rows: OnRows) -> LoadedModel:
-        perform(self._script.load, self._pipe)
-        return LoadedModel(
-            backend=ScriptedBackend(self._script, self._pipe),
-            vocab=self._script.vocab,
+    def __call__(self, spec: LoadSpec, on_rows: OnRows) -> LoadedEmbedder | LoadedScorer:
+        script, pipe = self._script, self._pipe
+        perform(script.load, pipe)
+        if spec.readout is None:
+            return LoadedEmbedder(
+                backend=ScriptedEmbedder(script, pipe),
+                vocab=script.vocab,
+                max_tokens=spec.max_tokens,
+                tokens_per_call=script.tokens_per_call,
+                self_test_values=None,
+            )
+        return LoadedScorer(
+            backend=ScriptedScorer(script, pipe, spec.readout),
+            vocab=script.vocab,
             max_tokens=spec.max_tokens,
-            tokens_per_call=self._script.tokens_per_call,
+            tokens_per_call=script.tokens_per_call,
             self_test_values=None,
         )
 
 
 def perform(action: Action, pipe: int) -> None:
-    """Does what `action` says, up to the vectors."""
+    """Does what `action` says, up to the numbers."""
     if action.say:
         sys.stdout.write(action.say)
         sys.stdout.flush()

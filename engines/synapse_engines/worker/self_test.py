@@ -8,23 +8,57 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from synapse_engines.backend import Backend
 from synapse_engines.errors import SelfTestError
 from synapse_engines.worker.protocol import SELF_TEST_LENGTHS
 
-TOLERANCE = 1e-4
-"""Largest difference of one number, in units of the expected vector's length (so: of a unit vector).
+Row = npt.NDArray[np.float32]
+"""What is compared of one row, shape [width]: its vector, or its score and then its logits."""
 
-Two correct float32 implementations of the deepest model that we serve differ by about 3e-5 and usually by less than
-1e-6; a wrong mask, pooling or position differs by 1e-2 and more.
-"""
+Answer = Callable[[npt.NDArray[np.int32]], Row]
+"""What a model gives for the ids of one row."""
 
 OnRow = Callable[[int], None]
 """Told the length of each row that was computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """How two answers to the same row are compared.
+
+    Attributes:
+        difference: of the actual answer to the one wanted; NaN if one of them is not finite.
+        tolerance: largest difference that passes.
+    """
+
+    difference: Callable[[Row, Row], float]
+    tolerance: float
+
+
+def _vector_difference(actual: Row, wanted: Row) -> float:
+    """Largest difference of one number, in units of the wanted vector's length (so: of a unit vector)."""
+    scale = float(np.linalg.norm(wanted)) or 1.0
+    return float(np.max(np.abs(actual - wanted))) / scale
+
+
+def _score_difference(actual: Row, wanted: Row) -> float:
+    """Difference of the scores or, if larger, of the logits in units of the largest wanted one, at least of 1."""
+    scale = np.maximum(1.0, np.abs(wanted[1:]).max())
+    return float(np.max(np.abs(actual - wanted) / np.concatenate([[1.0], np.full(wanted.size - 1, scale)])))
+
+
+VECTORS = Gate(_vector_difference, 1e-4)
+"""For models that embed. Two correct float32 implementations of the deepest model that we serve differ by about 3e-5
+and usually by less than 1e-6; a wrong mask, pooling or position differs by 1e-2 and more."""
+
+SCORES = Gate(_score_difference, 1e-3)
+"""For models that score. Logits, because a score near 0 or 1 hides what happens to them; and the score itself, because
+nothing else shows a read-out that is applied twice. Logits may be small beside the states that they are products of, so
+they get ten times the room: still a fifth of what a catalog's self-check lets a float32 score be off."""
 
 
 def run_lengths(max_tokens: int) -> tuple[int, ...]:
@@ -42,52 +76,43 @@ def row_ids(vocab: int, length: int) -> npt.NDArray[np.int32]:
     return (spread % np.uint64(vocab)).astype(np.int32)
 
 
-def compute_expected(reference: Backend, vocab: int, max_tokens: int, on_row: OnRow) -> list[npt.NDArray[np.float32]]:
-    """The reference's vectors, one for each distinct length in order of first occurrence, each of shape [dims]."""
-    vectors = []
+def compute_expected(reference: Answer, vocab: int, max_tokens: int, on_row: OnRow) -> list[Row]:
+    """The reference's answers, one for each distinct length in order of first occurrence."""
+    answers = []
     for length in dict.fromkeys(run_lengths(max_tokens)):
-        vectors.append(reference.embed([row_ids(vocab, length)])[0])
+        answers.append(reference(row_ids(vocab, length)))
         on_row(length)
-    return vectors
+    return answers
 
 
-def check(
-    backend: Backend,
-    expected: Sequence[npt.NDArray[np.float32]],
-    vocab: int,
-    max_tokens: int,
-    on_row: OnRow,
-) -> None:
-    """Runs the test rows through `backend` one by one, which is also the engine's first work after compiling.
+def check(answer: Answer, expected: Sequence[Row], gate: Gate, vocab: int, max_tokens: int, on_row: OnRow) -> None:
+    """Runs the test rows through a model one by one, which is also the engine's first work after compiling.
 
     Raises:
-        SelfTestError: a row differs from `expected` by more than TOLERANCE, or is not finite.
+        SelfTestError: an answer differs from `expected` by more than the gate allows, or is not finite.
     """
     lengths = run_lengths(max_tokens)
     by_length = dict(zip(dict.fromkeys(lengths), expected, strict=True))
     for length in lengths:
-        wanted = by_length[length]
-        actual = backend.embed([row_ids(vocab, length)])[0]
-        scale = float(np.linalg.norm(wanted)) or 1.0
-        difference = float(np.max(np.abs(actual - wanted))) / scale
+        difference = gate.difference(answer(row_ids(vocab, length)), by_length[length])
         # Written so that NaN fails too.
-        if not difference <= TOLERANCE:
+        if not difference <= gate.tolerance:
             raise SelfTestError(length, difference)
         on_row(length)
 
 
-def pack(vectors: Sequence[npt.NDArray[np.float32]]) -> str:
-    """Vectors as base64 of little-endian float32, the form in which the service keeps them."""
-    return base64.b64encode(b"".join(vector.astype("<f4").tobytes() for vector in vectors)).decode("ascii")
+def pack(answers: Sequence[Row]) -> str:
+    """Answers as base64 of little-endian float32, the form in which the service keeps them."""
+    return base64.b64encode(b"".join(answer.astype("<f4").tobytes() for answer in answers)).decode("ascii")
 
 
-def unpack(text: str, dims: int, max_tokens: int) -> list[npt.NDArray[np.float32]] | None:
-    """The vectors in `text`, each of shape [dims]; None if it does not hold what `pack` makes for such a lane."""
+def unpack(text: str, width: int, max_tokens: int) -> list[Row] | None:
+    """The answers in `text`, each of shape [width]; None if it does not hold what `pack` makes for such a lane."""
     try:
         raw = base64.b64decode(text, validate=True)
     except ValueError:
         return None
     rows = len(set(run_lengths(max_tokens)))
-    if len(raw) != rows * dims * 4:
+    if len(raw) != rows * width * 4:
         return None
-    return list(np.frombuffer(raw, dtype="<f4").astype(np.float32).reshape(rows, dims))
+    return list(np.frombuffer(raw, dtype="<f4").astype(np.float32).reshape(rows, width))

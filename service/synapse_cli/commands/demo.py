@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from synapse_cli.output import Output
     from synapse_client import Client
+
+
+WIDTH: Final = 90
+"""Longest answer; with its score it fits a terminal of a hundred columns."""
 
 
 def register(app: typer.Typer) -> None:
@@ -58,44 +63,41 @@ def demo(
 def _search(client: Client, output: Output, questions: list[str], limit: int | None) -> None:
     from synapse_cli import demo as steps
     from synapse_cli.docstrings import standard_library
+    from synapse_cli.figures import count
 
     _prepare(client, output)
     with _timed(output, "read the docstrings of the standard library"):
         passages = standard_library()
     if limit is not None and limit < len(passages):
         passages = passages[:: len(passages) // limit][:limit]
-    done = 0
+    what = f"{count(len(passages))} passages"
     with (
-        _timed(output, f"embedded {len(passages)} passages"),
-        output.progress(f"Embedding {len(passages)} passages") as progress,
+        _timed(output, f"embedded {what}"),
+        output.progress(f"Embedding {what}", unit="passages", brief=True) as progress,
     ):
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            progress.to(done, len(passages))
-
-        matrix = steps.embed_passages(client, passages, advance)
-    with _timed(output, f"answered {len(questions)} questions"):
+        matrix, fingerprint = steps.embed_passages(
+            client, passages, lambda state: progress.to(state.received, len(passages))
+        )
+    with _timed(output, f"answered {len(questions)} question{'s' if len(questions) > 1 else ''}"):
         answers = [steps.ask(client, question, passages, matrix) for question in questions]
     for question, found in zip(questions, answers, strict=True):
         output.line()
         output.line(question)
         for answer in found:
-            output.line(f"  {answer.score:.3f}  {answer.passage.name}: {_first_line(answer.passage.text)}")
-    row = client.model_status(steps.MODEL_ID)
+            about = f"{answer.passage.name}: {answer.passage.summary}"
+            output.line(f"  {answer.score:.3f}  {shorten(about, WIDTH, placeholder=' ...')}")
     output.line()
-    output.line(f"Fingerprint of these vectors: {row.fingerprint}")
+    output.line(f"Fingerprint of these vectors: {fingerprint}")
     output.line("Keep it with an index; another fingerprint is another vector space.")
 
 
 def _prepare(client: Client, output: Output) -> None:
     from synapse_cli import demo as steps
 
-    with _timed(output, f"loaded {steps.MODEL_ID}"), output.progress("Loading the model") as progress:
+    with _timed(output, f"loaded {steps.MODEL_ID}"), output.progress("Loading the model", brief=True) as progress:
         steps.load_model(client, lambda status: progress.to(status.items_done, status.items_total))
     label = "Proving its numbers against the reference"
-    with _timed(output, "proved its numbers on this machine"), output.progress(label) as progress:
+    with _timed(output, "proved its numbers on this machine"), output.progress(label, brief=True) as progress:
         steps.probe_model(client, lambda status: progress.to(status.items_done, status.items_total))
 
 
@@ -106,7 +108,8 @@ def _how_to_go_on(output: Output) -> None:
         [
             ("synapse serve --cpu-lanes", "run the service for your own apps"),
             ("synapse demo --load-only", "load this model into it"),
-            ("synapse embed --model all-minilm-l6-v2 'some text'", "embed from the command line"),
+            ("synapse embed 'some text'", "embed from the command line"),
+            ("synapse embed --file notes.jsonl --out notes.npy", "embed any number of texts"),
             ("docs/for-local-apps.md", "use it from your own program"),
         ]
     )
@@ -121,8 +124,3 @@ def _timed(output: Output, what: str) -> Iterator[None]:
 
 def _took(output: Output, seconds: float, what: str) -> None:
     output.line(f"{seconds:7.1f} s  {what}")
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().split("\n", 1)[0]
-    return line if len(line) <= 90 else line[:87] + "..."

@@ -1,9 +1,10 @@
-"""`synapse embed`: vectors of texts."""
+"""`synapse embed`: vectors of some texts, or with ``--file`` of any number of them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -13,6 +14,7 @@ from synapse_cli.options import Home, Json
 if TYPE_CHECKING:
     import msgspec
 
+    from synapse_cli.output import Output
     from synapse_client import Client
 
 CHUNK_ITEMS: Final = 64
@@ -28,37 +30,102 @@ def register(app: typer.Typer) -> None:
 
 
 def embed(
-    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL_ID", help="Which model.")],
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, each line of stdin is one.")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="MODEL_ID", help="Which model; needless when only one embeds."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="Embed the texts of this file instead, one JSON value a line; - is stdin. Needs --out.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", dir_okay=False, help="Where to: a .npy, .jsonl or .parquet file."),
+    ] = None,
+    text_field: Annotated[
+        str, typer.Option("--field", metavar="NAME", help="In --file, the member of an object that holds the text.")
+    ] = "text",
+    id_field: Annotated[
+        str, typer.Option("--id-field", metavar="NAME", help="In --file, the member of an object that holds its id.")
+    ] = "id",
+    request_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Names the work of --file; derived from the file and the model by default."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it exists.")] = False,
     home: Home = None,
     as_json: Json = False,
     deadline_ms: Annotated[
         int | None, typer.Option("--deadline-ms", min=1, help="Longest wait for each request, loading included.")
     ] = None,
 ) -> None:
-    """Embed texts. With --json, prints what the service answers, the vectors as JSON numbers."""
+    """Embed texts. With --json, prints what the service answers, the vectors as JSON numbers.
+
+    With --file, any number of texts: each line is a JSON string, or an object with an id and a text. Beside the vectors
+    goes OUT.json with their fingerprint, and for .npy OUT.ids.jsonl with the ids of its rows. The work is done by jobs
+    that survive this command, the connection and the service. Interrupted, by whatever, it is taken up by running the
+    same command again: what is computed is read, and only the rest is computed.
+    """
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
 
     output = Output(as_json)
+    if file is not None or out is not None:
+        from synapse_cli.embed_file import Order, embed_file
+
+        if file is None or out is None or texts:
+            raise typer.BadParameter("--file and --out belong together, without texts on the command line")
+        _check_files(file, out)
+        source = None if str(file) == "-" else file
+        order = Order(source, out, model, request_key, text_field, id_field, overwrite, deadline_ms)
+        with reporting(output, f"embed {order.name}"), open_client(home) as client:
+            embed_file(client, output, order)
+        return
+    if request_key is not None or overwrite:
+        raise typer.BadParameter("--request-key and --overwrite belong to --file")
     given = texts or _lines_of_stdin()
     with reporting(output, "embed the texts"), open_client(home) as client:
-        if as_json:
-            output.json(_merged(_answers(client, model, given, deadline_ms)))
-            return
-        pieces = list(chunks(given))
-        with output.progress("Embedding", hidden=len(pieces) == 1) as progress:
-            rows: list[list[str]] = []
-            for start, chunk in pieces:
-                ids = [str(start + index) for index in range(len(chunk))]
-                answer = client.embed_batch(model, chunk, ids=ids, deadline_ms=deadline_ms)
-                for item, vector, tokens in zip(answer.ids, answer.vectors, answer.token_counts, strict=True):
-                    rows.append([item, str(tokens), " ".join(f"{value:+.6f}" for value in vector[:_SHOWN_NUMBERS])])
-                progress.to(start + len(chunk), len(given))
-        output.table(["text", "tokens", f"first {_SHOWN_NUMBERS} of {answer.dims} numbers"], rows)
-        output.line(f"fingerprint {answer.fingerprint}")
+        _embed(client, output, model, given, deadline_ms)
+
+
+def _check_files(file: Path, out: Path) -> None:
+    from synapse_cli.vector_files import SUFFIXES
+
+    if str(file) != "-" and (file.is_dir() or not file.exists()):
+        raise typer.BadParameter(f"there is no file {file}")
+    if out.suffix not in SUFFIXES:
+        raise typer.BadParameter(f"--out names a file that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    if not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.parent} doesn't exist")
+    if out.exists() and file.exists() and out.samefile(file):
+        raise typer.BadParameter("--file and --out are the same file")
+
+
+def _embed(client: Client, output: Output, model: str | None, given: Sequence[str], deadline_ms: int | None) -> None:
+    from synapse_cli.model_choice import choose_model
+
+    name = choose_model(client, None)[0] if model is None else model
+    if output.as_json:
+        output.json(_merged(_answers(client, name, given, deadline_ms)))
+        return
+    pieces = list(chunks(given))
+    with output.progress("Embedding", hidden=len(pieces) == 1) as progress:
+        rows: list[list[str]] = []
+        for start, chunk in pieces:
+            ids = [str(start + index) for index in range(len(chunk))]
+            answer = client.embed_batch(name, chunk, ids=ids, deadline_ms=deadline_ms)
+            for item, vector, tokens in zip(answer.ids, answer.vectors, answer.token_counts, strict=True):
+                rows.append([item, str(tokens), " ".join(f"{value:+.6f}" for value in vector[:_SHOWN_NUMBERS])])
+            progress.to(start + len(chunk), len(given))
+    output.table(["text", "tokens", f"first {_SHOWN_NUMBERS} of {answer.dims} numbers"], rows)
+    output.line(f"fingerprint {answer.fingerprint}")
 
 
 def chunks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -92,6 +159,7 @@ def _answers(
 ) -> Iterator[dict[str, msgspec.Raw]]:
     import msgspec
 
+    from synapse_client import BatchDiverted
     from synapse_client.calls import DEADLINE_GRACE_S
 
     for start, chunk in chunks(texts):
@@ -103,7 +171,10 @@ def _answers(
             params["deadline_ms"] = deadline_ms
         timeout_s = None if deadline_ms is None else deadline_ms / 1000 + DEADLINE_GRACE_S
         result = client.call_raw("embed.batch", params, timeout_s=timeout_s)
-        yield msgspec.json.decode(result, type=dict[str, msgspec.Raw])
+        answer = msgspec.json.decode(result, type=dict[str, msgspec.Raw])
+        if "job" in answer:
+            raise BatchDiverted(msgspec.json.decode(answer["job"])["job_id"])
+        yield answer
 
 
 def _merged(answers: Iterator[dict[str, msgspec.Raw]]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synapse_cli import exits
 from synapse_cli.options import Home, Json, ModelId, Wait
 
 if TYPE_CHECKING:
@@ -120,6 +119,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show one model, or one job."""
+    from synapse_cli.jobs import show
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
 
@@ -135,7 +135,7 @@ def status(
                 output.line(f"{row.model_id} is {row.state}")
                 output.facts(_facts(row))
         elif job is not None:
-            show_job(output, client.job_status(job))
+            show(output, client.job_status(job))
 
 
 def unload(model_id: ModelId, home: Home = None, as_json: Json = False) -> None:
@@ -150,19 +150,6 @@ def unload(model_id: ModelId, home: Home = None, as_json: Json = False) -> None:
             output.json(unloaded)
         else:
             output.line(f"{unloaded.model_id} is {unloaded.state}.")
-
-
-def show_job(output: Output, status: JobStatus) -> None:
-    """Print one job; a failed one ends the command with status 1."""
-    if output.as_json:
-        output.json(status)
-    else:
-        output.line(f"Job {status.job_id} ({status.kind}) is {status.state}")
-        output.facts([("items", f"{status.items_done} of {status.items_total}")])
-        if isinstance(status.error, dict):
-            output.facts([(str(name), str(value)) for name, value in status.error.items()])
-    if status.state == "failed":
-        raise typer.Exit(exits.FAILED)
 
 
 def _finished(output: Output, status: JobStatus, text: str) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synapse_cli.commands.models import show_job
 from synapse_cli.options import Home, Json, ModelId, Wait
 
 if TYPE_CHECKING:
@@ -46,12 +45,13 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show how far a probe is."""
+    from synapse_cli.jobs import show
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
 
     output = Output(as_json)
     with reporting(output, "look at the probe"), open_client(home) as client:
-        show_job(output, client.probe_status(job_id))
+        show(output, client.probe_status(job_id))
 
 
 def report(

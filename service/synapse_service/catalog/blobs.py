@@ -2,7 +2,12 @@
 
 ``<root>/blobs/<sha256>`` holds whole, verified files; ``<root>/staging`` holds files that are still arriving. A file
 becomes a blob by a rename after its bytes are on disk, so a blob name never stands for half a file, and staging can
-be emptied whenever no writer is alive. All functions block; the service calls them from worker threads.
+be emptied whenever no writer is alive. A file leaves in two steps: a rename into ``<root>/condemned``, which can be
+taken back, then the removal. ``<root>/quarantine`` keeps corrupt files. Only regular files count as blobs; links and
+folders that somebody put there are never followed.
+
+All functions block, except making a writer; the service calls them from worker threads. One service at a time may use
+a root.
 """
 
 from __future__ import annotations
@@ -11,15 +16,28 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
+import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
 
+from synapse_service.catalog.blob_leases import BlobLease, BlobLeases
+
+if sys.platform == "darwin":
+    import fcntl
+
 CHUNK_BYTES: Final = 1 << 20
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
+
+_Identity = tuple[int, int, int, int]
+"""Inode, size, modification and change time of a file: while they stay, its bytes stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +46,15 @@ class Blob:
 
     sha256: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Condemned:
+    """A file that was taken out of the store and is still on the disk, at ``path``."""
+
+    sha256: str
+    size: int
+    path: Path
 
 
 class BlobError(Exception):
@@ -61,46 +88,82 @@ class StorageFull(BlobError):
 
 
 class BlobWriter:
-    """One arriving file. Feed it with :meth:`write`, then :meth:`publish` or :meth:`discard` it."""
+    """One arriving file. Feed it with :meth:`write`, then :meth:`publish` or :meth:`discard` it.
 
-    def __init__(self, store: BlobStore, path: Path, stream: BinaryIO) -> None:
+    ``size`` is the number of bytes that have arrived. The file is made when the first of them does.
+    """
+
+    def __init__(self, store: BlobStore, path: Path) -> None:
         self._store = store
         self._path = path
-        self._stream = stream
+        self._stream: BinaryIO | None = None
         self._hash = hashlib.sha256()
         self.size = 0
 
     def write(self, data: bytes) -> None:
         """Append ``data``; raises :class:`StorageFull`."""
+        rest = memoryview(data)
         with _storage_full(self._path):
-            self._stream.write(data)
+            stream = self._open()
+            while rest:
+                # A disk that is nearly full takes a part of the bytes and says so only in this number.
+                rest = rest[stream.write(rest) :]
         self._hash.update(data)
         self.size += len(data)
 
-    def publish(self, name: str, expected_sha256: str | None, expected_size: int | None = None) -> Blob:
-        """Check the digest and make the file a blob; a mismatch leaves nothing behind."""
+    def restart(self) -> None:
+        """Forget what has arrived: the file begins anew."""
+        if self._stream is not None:
+            self._stream.seek(0)
+            self._stream.truncate()
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def check(self, name: str, expected_sha256: str | None, expected_size: int | None = None) -> Blob:
+        """What has arrived, if it is what was expected; a mismatch raises and leaves nothing behind."""
         blob = Blob(self._hash.hexdigest(), self.size)
         wrong_size = expected_size is not None and expected_size != blob.size
         if wrong_size or (expected_sha256 is not None and expected_sha256 != blob.sha256):
             self.discard()
             raise DigestMismatch(name, expected_sha256 or blob.sha256, expected_size, blob)
+        return blob
+
+    def publish(
+        self,
+        name: str,
+        expected_sha256: str | None,
+        expected_size: int | None = None,
+        *,
+        lease: BlobLease | None = None,
+    ) -> Blob:
+        """Check the file and make it a blob, which ``lease`` then holds; a mismatch leaves nothing behind."""
+        blob = self.check(name, expected_sha256, expected_size)
         with _storage_full(self._path):
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
-            self._stream.close()
+            stream = self._open()
+            _sync_file(stream)
+            stream.close()
+            if lease is not None:
+                lease.add(blob.sha256)
             self._path.replace(self._store.path(blob.sha256))
             _sync_folder(self._store.blobs)
         return blob
 
     def discard(self) -> None:
         """Throw the file away; harmless after either ending."""
-        with contextlib.suppress(OSError):
-            self._stream.close()
-        self._path.unlink(missing_ok=True)
+        if self._stream is not None:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+            self._path.unlink(missing_ok=True)
+
+    def _open(self) -> BinaryIO:
+        if self._stream is None:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            self._stream = os.fdopen(descriptor, "wb", buffering=0)
+        return self._stream
 
 
 class BlobStore:
-    """The files under one cache folder.
+    """The files under one cache folder, and in ``leases`` who holds them.
 
     A digest is computed once per file identity (inode, size, modification and change time) and remembered for the
     life of the process, so an untouched file costs one pass and a swapped or rewritten one is always noticed.
@@ -110,14 +173,22 @@ class BlobStore:
         self.root = root
         self.blobs = root / "blobs"
         self.staging = root / "staging"
-        self._verified: dict[str, tuple[int, int, int, int]] = {}
+        self.leases = BlobLeases()
+        self._condemned = root / "condemned"
+        self._quarantine = root / "quarantine"
+        self._verified: dict[str, _Identity] = {}
+        self._found_corrupt: dict[str, _Identity] = {}
+        self._on_quarantine: list[Callable[[str], None]] = []
 
     def prepare(self) -> None:
         """Create the folders and empty the staging area that a dead process may have left."""
-        for folder in (self.blobs, self.staging):
+        for folder in (self.blobs, self.staging, self._condemned):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for leftover in self.staging.iterdir():
-            leftover.unlink()
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink()
 
     def path(self, sha256: str) -> Path:
         """Where the blob is, or would be."""
@@ -128,14 +199,26 @@ class BlobStore:
         status = _regular(self.path(sha256))
         return Blob(sha256, status.st_size) if status else None
 
+    def sizes(self) -> dict[str, int]:
+        """Every blob with its size in bytes."""
+        return dict(_sizes(self.blobs))
+
+    def staged_bytes(self) -> int:
+        """Bytes of files that are arriving."""
+        return sum(status.st_size for path in self.staging.iterdir() if (status := _regular(path)) is not None)
+
     def writer(self) -> BlobWriter:
         """A new file in the staging area."""
-        path = self.staging / uuid4().hex
-        with _storage_full(path):
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        return BlobWriter(self, path, os.fdopen(descriptor, "wb", buffering=0))
+        return BlobWriter(self, self.staging / uuid4().hex)
 
-    def adopt(self, source: Path, expected_sha256: str | None, on_bytes: Callable[[int], None] | None = None) -> Blob:
+    def adopt(
+        self,
+        source: Path,
+        expected_sha256: str | None,
+        on_bytes: Callable[[int], None] | None = None,
+        *,
+        lease: BlobLease | None = None,
+    ) -> Blob:
         """Copy a file into the store. ``on_bytes`` hears the size of each copied chunk.
 
         Raises :class:`DigestMismatch`, :class:`StorageFull`, or OSError when ``source`` can't be read.
@@ -149,9 +232,11 @@ class BlobStore:
                     writer.write(chunk)
                     if on_bytes is not None:
                         on_bytes(len(chunk))
-                return writer.publish(source.name, expected_sha256)
+                return writer.publish(source.name, expected_sha256, lease=lease)
             finally:
                 writer.discard()
+
+    # --- damage ---
 
     def verify(self, sha256: str, size: int, name: str) -> Path:
         """The path of a blob whose bytes have just been proven; raises :class:`DigestMismatch`."""
@@ -159,23 +244,80 @@ class BlobStore:
         status = _regular(path)
         if status is None:
             raise DigestMismatch(name, sha256, size, None)
-        identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        identity = _identity(status)
         if self._verified.get(sha256) != identity:
-            with path.open("rb") as stream:
+            with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as stream:
                 actual = hashlib.file_digest(stream, "sha256").hexdigest()
             if actual != sha256 or status.st_size != size:
                 self._verified.pop(sha256, None)
+                self._found_corrupt[sha256] = identity
                 raise DigestMismatch(name, sha256, size, Blob(actual, status.st_size))
             self._verified[sha256] = identity
         return path
 
     def quarantine(self, sha256: str) -> None:
-        """Take a corrupt file out of the store, kept aside under its name so that it can be looked at."""
-        aside = self.root / "quarantine"
-        aside.mkdir(mode=0o700, exist_ok=True)
+        """Take a file that :meth:`verify` found corrupt, or gone, out of the store, and tell those who rely on it.
+
+        It is kept aside under its name so that it can be looked at. A file that has been replaced since is left alone.
+        """
+        path = self.path(sha256)
+        corrupt = self._found_corrupt.pop(sha256, None)
+        status = _regular(path)
+        if corrupt is not None and status is not None and _identity(status) != corrupt:
+            return
+        self._quarantine.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            self.path(sha256).replace(aside / sha256)
+            path.replace(self._quarantine / sha256)
         self._verified.pop(sha256, None)
+        for tell in self._on_quarantine:
+            tell(sha256)
+
+    def on_quarantine(self, callback: Callable[[str], None]) -> None:
+        """Call ``callback`` with the digest of each file that is taken out as corrupt, from the thread that does it."""
+        self._on_quarantine.append(callback)
+
+    def quarantined(self) -> dict[str, int]:
+        """The corrupt files that are kept aside, with their sizes."""
+        return dict(_sizes(self._quarantine)) if self._quarantine.is_dir() else {}
+
+    def forget_quarantined(self, sha256: str) -> int:
+        """Remove a corrupt file; the bytes that this gives back."""
+        return _unlink(self._quarantine / sha256)
+
+    # --- removal ---
+
+    def condemn(self, sha256: str) -> Condemned | None:
+        """Take a blob out of the store, unless somebody holds it. The caller knows that nothing stored needs it."""
+        path = self.path(sha256)
+        with self.leases.unless_held(sha256) as free:
+            status = _regular(path)
+            if not free or status is None:
+                return None
+            condemned = Condemned(sha256, status.st_size, self._condemned / f"{sha256}.{uuid4().hex}")
+            path.rename(condemned.path)
+        self._verified.pop(sha256, None)
+        return condemned
+
+    def condemned(self) -> list[Condemned]:
+        """Files that a dead process had condemned and not removed."""
+        found = []
+        for path in self._condemned.iterdir():
+            status = _regular(path)
+            sha256 = path.name.partition(".")[0]
+            if status is not None and _DIGEST.match(sha256):
+                found.append(Condemned(sha256, status.st_size, path))
+        return found
+
+    def restore(self, condemned: Condemned) -> None:
+        """Put a condemned file back. If the blob has been stored anew meanwhile, the old file goes."""
+        if self.find(condemned.sha256) is None:
+            condemned.path.replace(self.path(condemned.sha256))
+        else:
+            condemned.path.unlink(missing_ok=True)
+
+    def destroy(self, condemned: Condemned) -> int:
+        """Remove a condemned file for good; the bytes that this gives back."""
+        return _unlink(condemned.path)
 
 
 def _regular(path: Path) -> os.stat_result | None:
@@ -185,6 +327,31 @@ def _regular(path: Path) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
+    for path in folder.iterdir():
+        status = _regular(path)
+        if status is not None and _DIGEST.match(path.name):
+            yield path.name, status.st_size
+
+
+def _unlink(path: Path) -> int:
+    status = _regular(path)
+    path.unlink(missing_ok=True)
+    return status.st_size if status is not None else 0
+
+
+def _sync_file(stream: BinaryIO) -> None:
+    if sys.platform == "darwin":
+        # There fsync only reaches the drive, which may keep the bytes in its own memory.
+        fcntl.fcntl(stream.fileno(), fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(stream.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ Used by every operation that takes a catalog id or a lane id. Which lanes this m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args
@@ -20,8 +20,10 @@ import msgspec
 from msgspec import Meta
 
 import synapse_resources
+from synapse_engines.composition import Composition, Single
 from synapse_engines.devices import Device
 from synapse_engines.families import FAMILIES, Pooling
+from synapse_engines.readout import Readout, YesNo
 from synapse_engines.tokenizer import tokenizer_digest
 from synapse_service.catalog.sources import Role
 from synapse_service.engine_builds import ENGINE_BUILDS
@@ -44,7 +46,6 @@ Revision = Annotated[str, Meta(pattern=r"^[0-9a-f]{40}\Z")]
 CatalogId = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,127}\Z")]
 Text = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[int, Meta(ge=1)]
-TokenIds = tuple[Annotated[int, Meta(ge=0)], ...]
 
 
 class CatalogError(Exception):
@@ -83,48 +84,6 @@ class Upstream(_Part, frozen=True, kw_only=True):
     licence: Text
 
 
-class Single(_Part, frozen=True, kw_only=True, tag_field="form", tag="single"):
-    """A row is one text: ``prefix_ids``, the text's own ids, ``suffix_ids``."""
-
-    prefix_ids: TokenIds
-    suffix_ids: TokenIds
-
-
-class Pair(_Part, frozen=True, kw_only=True, tag_field="form", tag="pair"):
-    """A row is two texts: ``prefix_ids``, the query, ``between_ids``, the candidate, ``suffix_ids``."""
-
-    prefix_ids: TokenIds
-    between_ids: TokenIds
-    suffix_ids: TokenIds
-
-
-class Instructed(_Part, frozen=True, kw_only=True, tag_field="form", tag="instructed"):
-    """A row is a prompt: ``prefix_ids``, the ids of the filled ``body``, ``suffix_ids``.
-
-    ``body`` has the places ``{instruction}``, ``{query}`` and ``{document}``, and is tokenized by itself, as plain
-    text. ``prefix`` and ``suffix`` say what the ids around it spell; they hold control tokens, which no text of ours
-    is ever tokenized to, so the ids are what is used.
-    """
-
-    prefix: Text
-    prefix_ids: TokenIds
-    body: Text
-    instruction: Text
-    suffix: Text
-    suffix_ids: TokenIds
-
-
-class Sigmoid(_Part, frozen=True, kw_only=True, tag_field="kind", tag="sigmoid"):
-    """The score is the sigmoid of the classifier's one logit."""
-
-
-class YesNo(_Part, frozen=True, kw_only=True, tag_field="kind", tag="yes_no"):
-    """The score is the share of ``yes_id`` in a softmax over the next-token logits of these two ids alone."""
-
-    yes_id: Annotated[int, Meta(ge=0)]
-    no_id: Annotated[int, Meta(ge=0)]
-
-
 class Numerics(_Part, frozen=True, kw_only=True):
     """How a text becomes a number. ``dims`` is the length of a vector, null where the answer is a score."""
 
@@ -133,8 +92,8 @@ class Numerics(_Part, frozen=True, kw_only=True):
     dims: Positive | None
     pooling: Pooling
     normalization: Literal["l2", "none"]
-    composition: Single | Pair | Instructed
-    readout: Sigmoid | YesNo | None
+    composition: Composition
+    readout: Readout | None
 
 
 class BackendSpec(_Part, frozen=True, kw_only=True):
@@ -217,12 +176,13 @@ class CatalogEntry:
 
 
 class Catalog:
-    """A catalog that has been checked. ``entries`` are ordered by id."""
+    """A catalog that has been checked. ``entries`` are ordered by id; ``resource`` reads the files beside it."""
 
-    def __init__(self, revision: str, entries: tuple[CatalogEntry, ...]) -> None:
+    def __init__(self, revision: str, entries: tuple[CatalogEntry, ...], resource: Callable[[str], bytes]) -> None:
         """Takes checked entries; use :meth:`parse`."""
         self.revision = revision
         self.entries = entries
+        self.resource = resource
         self._entries = {entry.id: entry for entry in entries}
         self._lanes = {lane.lane_id: lane for entry in entries for lane in entry.lanes}
         self._fingerprints = {lane.fingerprint: lane for lane in self._lanes.values()}
@@ -230,7 +190,13 @@ class Catalog:
         self.reserved_ids = frozenset(self._entries) | frozenset(self._owners)
 
     @classmethod
-    def parse(cls, data: bytes, engine_builds: Mapping[str, str] = ENGINE_BUILDS) -> Catalog:
+    def parse(
+        cls,
+        data: bytes,
+        engine_builds: Mapping[str, str] = ENGINE_BUILDS,
+        *,
+        resource: Callable[[str], bytes] = synapse_resources.read,
+    ) -> Catalog:
         """Read a document; ``engine_builds`` are the declared builds that go into fingerprints.
 
         Raises :class:`CatalogError`.
@@ -248,7 +214,7 @@ class Catalog:
         lanes = [lane for entry in entries for lane in entry.lanes]
         if len({lane.fingerprint for lane in lanes}) < len(lanes):
             raise CatalogError("two lanes are the same model on the same engine")
-        return cls(document.catalog_revision, entries)
+        return cls(document.catalog_revision, entries, resource)
 
     def entry(self, catalog_id: str) -> CatalogEntry | None:
         """The entry of a catalog id."""
@@ -309,7 +275,7 @@ def _profile(spec: EntrySpec, backend: BackendSpec, engine_build: str) -> Numeri
     )
 
 
-def _digest(part: _Part) -> str:
+def _digest(part: Composition | Readout) -> str:
     return canonical_sha256(msgspec.to_builtins(part))
 
 

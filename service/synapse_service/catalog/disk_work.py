@@ -25,5 +25,6 @@ async def disk_work(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         while not work.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([work])
-        work.exception()  # Asked for once, so that asyncio doesn't report it as lost.
+        if not work.cancelled():
+            work.exception()  # Asked for once, so that asyncio doesn't report it as lost.
         raise

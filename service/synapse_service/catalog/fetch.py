@@ -1,68 +1,49 @@
-"""Fetching a model's files: from this disk, or over HTTP with the digest checked while the bytes arrive.
+"""Fetching a free-form model's files: from this disk, or over HTTP with the digest checked while the bytes arrive.
 
-Used by ``model.load``. A file that is already in the store under the expected digest is not fetched again. A redirect
-is followed only to HTTPS, or to this machine; bodies are asked for without compression; a response that stalls for a
-minute is given up. aiohttp is imported when the first URL is fetched, because most services never need it.
+Used by ``model.load``. A file that is already in the store under the expected digest is not fetched again. How a body
+is fetched is in ``http_body``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin, urlsplit
 
-from synapse_service.catalog.blobs import CHUNK_BYTES, Blob, BlobStore, DigestMismatch, StorageFull
-from synapse_service.catalog.refusals import digest_refusal, fetch_failed
-from synapse_service.catalog.sources import Source, is_loopback
+from synapse_service.catalog.blob_leases import BlobLease
+from synapse_service.catalog.blobs import Blob, BlobStore, DigestMismatch, StorageFull
+from synapse_service.catalog.disk_work import disk_work
+from synapse_service.catalog.http_body import BodyFetcher
+from synapse_service.catalog.refusals import digest_refusal, storage_full
+from synapse_service.catalog.sources import RemoteFile, Source
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
-
-if TYPE_CHECKING:
-    import aiohttp
-
-CONNECT_TIMEOUT_S: Final = 30.0
-NO_BYTE_TIMEOUT_S: Final = 60.0
-MAX_REDIRECTS: Final = 5
-
-OnBytes = Callable[[int], None]
 
 _log = get_logger(__name__)
 
 
 class Fetcher:
-    """Brings files into a blob store. ``proxy`` and ``ca_file`` are settings, read anew for each fetch."""
+    """Brings files into a blob store."""
 
-    def __init__(
-        self,
-        blobs: BlobStore,
-        *,
-        proxy: Callable[[], str | None],
-        ca_file: Callable[[], str | None],
-        no_byte_timeout_s: float = NO_BYTE_TIMEOUT_S,
-    ) -> None:
+    def __init__(self, blobs: BlobStore, bodies: BodyFetcher) -> None:
         self._blobs = blobs
-        self._proxy = proxy
-        self._ca_file = ca_file
-        self._no_byte_timeout_s = no_byte_timeout_s
+        self._bodies = bodies
 
-    async def fetch(self, source: Source, on_bytes: OnBytes) -> Blob:
-        """One file as a blob; raises ``artifact_invalid`` or ``download_failed`` naming the file."""
+    async def fetch(self, source: Source, lease: BlobLease) -> Blob:
+        """One file as a blob that ``lease`` holds; raises ``artifact_invalid`` or ``download_failed`` naming it."""
         if source.sha256 is not None:
+            lease.add(source.sha256)
             known = await self._stored(source.sha256, source.name)
             if known is not None:
                 return known
         try:
             if source.path is not None:
-                return await self._adopt(source.path, source.sha256, on_bytes)
-            return await self._download(source, on_bytes)
+                return await self._adopt(source.path, source.sha256, lease)
+            return await self._download(source, lease)
         except DigestMismatch as error:
             raise digest_refusal(error) from error
         except StorageFull as error:
-            raise fetch_failed(source.name, "storage_full", f"{error}; free some space and try again") from error
+            raise storage_full(source.name, error) from error
         except OSError as error:
             raise SynapseError(
                 "invalid_request",
@@ -84,79 +65,24 @@ class Fetcher:
             return None
         return known
 
-    async def _adopt(self, path: Path, sha256: str | None, on_bytes: OnBytes) -> Blob:
+    async def _adopt(self, path: Path, sha256: str | None, lease: BlobLease) -> Blob:
         abandoned = threading.Event()
 
         def on_chunk(size: int) -> None:
             # A thread can't be cancelled, and a service that stops would wait for it to copy gigabytes.
             if abandoned.is_set():
                 raise InterruptedError
-            on_bytes(size)
 
         try:
-            return await asyncio.to_thread(self._blobs.adopt, path, sha256, on_chunk)
+            return await asyncio.to_thread(self._blobs.adopt, path, sha256, on_chunk, lease=lease)
         except asyncio.CancelledError:
             abandoned.set()
             raise
 
-    async def _download(self, source: Source, on_bytes: OnBytes) -> Blob:
-        import aiohttp
-
+    async def _download(self, source: Source, lease: BlobLease) -> Blob:
         assert source.url is not None
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=self._no_byte_timeout_s)
-        connector = aiohttp.TCPConnector(ssl=_tls(self._ca_file()))
-        headers = {"Accept-Encoding": "identity", "User-Agent": "synapse"}
+        writer = await self._bodies.fetch(RemoteFile(source.name, source.url), lambda _: None)
         try:
-            async with aiohttp.ClientSession(
-                timeout=timeout, connector=connector, headers=headers, trust_env=True, auto_decompress=False
-            ) as session:
-                response = await self._open(session, source)
-                async with response:
-                    return await self._store(source, response, on_bytes)
-        except TimeoutError as error:
-            seconds = round(self._no_byte_timeout_s)
-            raise fetch_failed(source.name, "network", f"no byte of {source.name} arrived for {seconds} s") from error
-        except aiohttp.ClientError as error:
-            raise fetch_failed(source.name, "network", f"fetching {source.name} failed: {error}") from error
-
-    async def _open(self, session: aiohttp.ClientSession, source: Source) -> aiohttp.ClientResponse:
-        url = source.url or ""
-        for _ in range(MAX_REDIRECTS + 1):
-            response = await session.get(url, allow_redirects=False, proxy=self._proxy())
-            if response.status not in (301, 302, 303, 307, 308):
-                break
-            location = response.headers.get("Location", "")
-            response.release()
-            url = urljoin(url, location)
-            parts = urlsplit(url)
-            if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-                raise fetch_failed(source.name, "network", f"{source.name} is redirected to a place that is not HTTPS")
-        else:
-            raise fetch_failed(source.name, "network", f"{source.name} is redirected more than {MAX_REDIRECTS} times")
-        if response.status != 200:
-            status = response.status
-            response.release()
-            raise fetch_failed(source.name, "http_status", f"the server answered {status} for {source.name}", status)
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            response.release()
-            raise fetch_failed(source.name, "network", f"the server compressed {source.name}, which was not asked for")
-        return response
-
-    async def _store(self, source: Source, response: aiohttp.ClientResponse, on_bytes: OnBytes) -> Blob:
-        writer = await asyncio.to_thread(self._blobs.writer)
-        try:
-            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
-                # Hashing and writing a chunk takes milliseconds, which the event loop doesn't have.
-                await asyncio.to_thread(writer.write, chunk)
-                on_bytes(len(chunk))
-            return await asyncio.to_thread(writer.publish, source.name, source.sha256)
+            return await disk_work(writer.publish, source.name, source.sha256, lease=lease)
         finally:
-            writer.discard()
-
-
-def _tls(ca_file: str | None) -> ssl.SSLContext:
-    if ca_file is not None:
-        return ssl.create_default_context(cafile=ca_file)
-    import truststore
-
-    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            await disk_work(writer.discard)

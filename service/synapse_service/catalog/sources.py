@@ -1,4 +1,4 @@
-"""Where a model's file comes from, as a plain record that the fetcher understands."""
+"""Where a model's file comes from, as plain records that the fetchers understand."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote, urlsplit
 
 Role = Literal["model", "tokenizer", "config"]
 
@@ -19,6 +20,33 @@ class Source:
     sha256: str | None
     path: Path | None = None
     url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """One file to fetch. ``size`` is its length in bytes, None if nobody has said."""
+
+    name: str
+    url: str
+    size: int | None = None
+
+
+def hub_url(base_url: str, repo: str, revision: str, path: str) -> str:
+    """Where a hub, or a mirror of it, has a file of a repository in one revision."""
+    return f"{base_url.rstrip('/')}/{repo}/resolve/{revision}/{quote(path)}"
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port of a URL: what a credential belongs to. Raises ValueError for what is no URL."""
+    parts = urlsplit(url)
+    default = {"https": 443, "http": 80}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", parts.port or default
+
+
+def may_be_fetched(url: str) -> bool:
+    """True for HTTPS, and for plain HTTP to this machine. Raises ValueError for what is no URL."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
 
 
 def is_loopback(host: str) -> bool:

@@ -85,7 +85,7 @@ class Probes:
 
     async def _measure(self, lane: Lane, job: LiveJob) -> tuple[dict[str, float], dict[str, float]]:
         tokenizer = await lane.tokenizer()
-        rows = await asyncio.to_thread(fixture_rows, tokenizer, lane.registration.max_tokens)
+        rows = await asyncio.to_thread(fixture_rows, tokenizer, lane.model.max_tokens)
         job.progress(0, 2 * len(rows) + 1)
         cold_load_ms = (await lane.ensure_ready()).load_ms
         began = self._clock.monotonic()
@@ -126,7 +126,7 @@ class Probes:
     async def _compare(self, lane: Lane, rows: Sequence[Encoding], candidate: bytes, job: LiveJob) -> dict[str, float]:
         worker: WorkerProcess | None = None
         try:
-            worker = await self._loader.start_reference(lane.registration, lane.fingerprint)
+            worker = await self._loader.start_reference(lane.model)
             reference = bytearray()
             done = 0
             for chunk in _chunks(rows):
@@ -141,7 +141,7 @@ class Probes:
                 reference += b"".join(answer.rows)
                 done += len(chunk)
                 job.progress(len(rows) + done, job.items_total)
-            measured = await worker.measure(lane.registration.dims, candidate, bytes(reference))
+            measured = await worker.measure(lane.model.dims, candidate, bytes(reference))
         except WorkerFault as fault:
             raise crashed(lane.lane_id, fault) from fault
         except WorkerRefused as refusal:

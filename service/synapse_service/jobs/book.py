@@ -145,6 +145,9 @@ class JobBook:
         row = await self._store.read(lambda: _with_pages(Job.job_id == job_id).first())
         if row is None:
             raise invalid_state(f"no job {job_id!r} is known; it may have expired", job_id=job_id)
+        if row.kind == "models.download":
+            message = f"job {job_id!r} is a download; see model.status, and models.download.cancel to end it"
+            raise invalid_state(message, job_id=job_id, kind=row.kind)
         return job_status(row, self._generation)
 
     async def rows(self, states: Sequence[str] | None, limit: int) -> list[JobRow]:

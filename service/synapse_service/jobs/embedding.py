@@ -28,7 +28,7 @@ from synapse_service.jobs.live import LiveJob
 from synapse_service.jobs.pages import PAGE_BYTES, Page, PageAssembler, encode_item
 from synapse_service.jobs.submissions import Attempt, Binding
 from synapse_service.lanes.lane import Lane
-from synapse_service.lanes.refusals import quarantined
+from synapse_service.lanes.refusals import quarantined, worker_lost
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
@@ -198,7 +198,7 @@ class _Run:
 
     def _ask(self, ordinals: list[int]) -> Ticket:
         if self._lane.quarantine.active:
-            raise quarantined(self._lane.lane_id, self._lane.quarantine.reason)
+            raise quarantined(self._lane.lane_id, self._lane.quarantine)
         ids = [self._batch.item_ids[ordinal] for ordinal in ordinals]
         ticket = Ticket("bulk", self._attempt.encoding, ids, asyncio.get_running_loop().create_future())
         rows = [
@@ -215,9 +215,9 @@ class _Run:
             try:
                 rows = await ticket.done
             except SynapseError as error:
-                # A lost worker is replaced for the next call; a lane that keeps failing is quarantined, and its
-                # refusal, which is no crash, ends the job.
-                if error.code != "engine_crashed" or "item_id" in (error.details or {}):
+                # A lost worker is replaced for the next call; a lane that keeps losing them is quarantined, and its
+                # refusal ends the job. So does a model that can't be loaded: it would fail in the same way for ever.
+                if not worker_lost(error):
                     raise
                 self._asked[0] = ordinals, self._ask(ordinals)
             else:

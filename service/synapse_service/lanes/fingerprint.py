@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 import rfc8785
+
+from synapse_engines.families import Pooling
 
 FINGERPRINT_PREFIX: Final = "syn1-"
 """Begins every fingerprint; a model id can't begin with it, so that one name is never read as the other."""
@@ -25,9 +27,9 @@ class NumericProfile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     engine: str
     engine_build: str
     tokenizer_digest: str
-    pooling: str
-    normalization: str
-    dtype: str
+    pooling: Pooling
+    normalization: Literal["l2", "none"]
+    dtype: Literal["f32", "f16", "bf16"]
     shape_envelope: str
     thread_class: str
     template: str | None = None

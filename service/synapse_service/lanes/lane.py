@@ -1,9 +1,9 @@
-"""One lane: a registered model, its queue, and the worker process that serves it.
+"""One lane: a model, its queue, and the worker process that serves it.
 
 ==========  ======================  ==========  =================================================================
 state       event                   next        effect
 ==========  ======================  ==========  =================================================================
-unloaded    work arrives, or load   loading     files are verified, a worker starts, the self-test runs
+unloaded    work arrives, or load   loading     files are verified, a worker starts, its numbers are checked
 loading     worker ready            ready       waiting work is served
 loading     load fails              unloaded    waiting work is answered with the reason
 
@@ -12,10 +12,11 @@ ready       unload, or idle         unloading   the worker process ends, so its 
 unloading   worker gone             unloaded    waiting work loads it again
 ==========  ======================  ==========  =================================================================
 
-Quarantine is beside these: a quarantined lane is unloaded, and operations refuse requests for it until it is released;
-only a probe may still have it compute. Everything here runs on the event loop. A request that expires or is cancelled
-while its rows are computed gets its answer at once; the worker finishes the call and the late rows are dropped, so the
-next request can't get a stale answer.
+Loading has two phases on a lane of the catalog: after the worker has proven itself comes the lane's self-check.
+Quarantine is beside the states: a quarantined lane is unloaded, and operations refuse requests for it until it is
+released; only a probe may still have it compute. Everything here runs on the event loop. A request that expires or is
+cancelled while its rows are computed gets its answer at once; the worker finishes the call and the late rows are
+dropped, so the next request can't get a stale answer.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ from synapse_service.admission.punctuality import Punctuality
 from synapse_service.admission.queue import LaneQueue, Quantum, Row, Ticket
 from synapse_service.clock import Clock
 from synapse_service.failures import where
+from synapse_service.lanes.lane_tokenizer import LaneTokenizer
 from synapse_service.lanes.loader import Loaded
+from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.refusals import crashed, fault_reason, non_finite, not_gone, quarantined, refused, stopping
-from synapse_service.lanes.registration import Registration
+from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.lanes.worker_faults import WorkerFault, WorkerNotGone, WorkerRefused
 from synapse_service.lanes.worker_process import EmbeddedRows
 from synapse_service.logs import get_logger
@@ -61,25 +64,24 @@ class Pacing:
 
 
 class LaneLoader(Protocol):
-    """Brings a worker up for a registration; see ``loader.Loader``."""
+    """Brings a worker up for a model; see ``loader.Loader``."""
 
-    async def load(self, registration: Registration, fingerprint: str) -> Loaded: ...
+    async def load(self, model: LaneModel) -> Loaded: ...
 
-    async def load_tokenizer(self, registration: Registration) -> SanitisedTokenizer: ...
+    async def load_tokenizer(self, model: LaneModel) -> SanitisedTokenizer: ...
 
 
 class Lane:
-    """A model that can be asked for vectors.
+    """A model that can be asked for numbers.
 
+    ``self_check`` is set on a lane of the catalog, and on no other: it has to pass before the lane serves.
     ``last_completed`` is when work was last completed, ``not_ready_since`` since when no worker is ready (None while
     one is), both on the monotonic clock.
     """
 
     def __init__(
         self,
-        registration: Registration,
-        fingerprint: str,
-        engine_build: str,
+        model: LaneModel,
         *,
         loader: LaneLoader,
         clock: Clock,
@@ -87,18 +89,21 @@ class Lane:
         queue_capacity: Callable[[], int],
         on_change: Callable[[Lane], None],
         on_quarantine: Callable[[Lane], Awaitable[None]],
-        quarantined: str | None = None,
+        quarantine: Quarantine,
+        self_check: LaneSelfCheck | None = None,
     ) -> None:
-        self.registration = registration
-        self.fingerprint = fingerprint
+        self.model = model
+        self.lane_id = model.lane_id
+        self.fingerprint = model.fingerprint
         self.provenance = Provenance(
-            engine=EngineIdentity(engine=registration.manifest.engine, version=engine_build, build_flags={})
+            engine=EngineIdentity(engine=model.engine, version=model.profile.engine_build, build_flags={})
         )
         self.state: LaneState = "unloaded"
         self.queue = LaneQueue(queue_capacity())
         self.pace = Pace()
         self.punctuality = Punctuality()
-        self.quarantine = Quarantine(quarantined)
+        self.quarantine = quarantine
+        self.self_check = self_check
         self.load_ms: float | None = None
         self.last_error: SynapseError | None = None
         self.last_completed: float | None = None
@@ -110,18 +115,13 @@ class Lane:
         self._on_change = on_change
         self._on_quarantine = on_quarantine
         self._loaded: Loaded | None = None
-        self._tokenizer: SanitisedTokenizer | None = None
-        self._reading_tokenizer: asyncio.Task[SanitisedTokenizer] | None = None
+        self._tokenizer = LaneTokenizer(model.lane_id, lambda: loader.load_tokenizer(model))
         self._loading: asyncio.Task[Loaded] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._unloading: asyncio.Task[None] | None = None
         self._running: tuple[Quantum, float] | None = None
         self._closed = False
-
-    @property
-    def lane_id(self) -> str:
-        return self.registration.model_id
 
     @property
     def busy(self) -> bool:
@@ -138,24 +138,18 @@ class Lane:
         return self._loaded.worker.rss() if self._loaded is not None else None
 
     async def tokenizer(self) -> SanitisedTokenizer:
-        """The lane's tokenizer, read on first use and let go at unload; several callers share one reading."""
-        if self._tokenizer is not None:
-            return self._tokenizer
-        if self._reading_tokenizer is None:
-            self._reading_tokenizer = asyncio.create_task(self._read_tokenizer(), name=f"tokenizer {self.lane_id}")
-        return await asyncio.shield(self._reading_tokenizer)
-
-    async def _read_tokenizer(self) -> SanitisedTokenizer:
-        try:
-            self._tokenizer = await self._loader.load_tokenizer(self.registration)
-            return self._tokenizer
-        finally:
-            self._reading_tokenizer = None
+        """The lane's tokenizer, read on first use and let go at unload."""
+        return await self._tokenizer.get()
 
     @property
     def loaded_tokenizer(self) -> SanitisedTokenizer | None:
         """The tokenizer if it is in memory."""
-        return self._tokenizer
+        return self._tokenizer.in_memory
+
+    @property
+    def self_checking(self) -> bool:
+        """The load is in its second phase, whose end those who wait may await until their own deadlines."""
+        return self.self_check is not None and self.self_check.running
 
     # --- work ---
 
@@ -211,9 +205,11 @@ class Lane:
         self._begin_unload()
         if self._unloading is not None:
             await asyncio.shield(self._unloading)
+        if self.quarantine.unloaded():
+            self.announce()
 
     def _begin_unload(self) -> None:
-        self._tokenizer = None
+        self._tokenizer.drop()
         if self._unloading is None and self._loaded is not None:
             loaded, self._loaded = self._loaded, None
             self._set_state("unloading")
@@ -234,15 +230,16 @@ class Lane:
         self._closed = True
         self.queue.fail_all(stopping())
         self._fail_running(stopping())
-        for task in (self._serving, self._loading, self._reading_tokenizer):
+        for task in (self._serving, self._loading):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+        await self._tokenizer.close()
         await self.unload()
 
     async def _load(self) -> Loaded:
         try:
-            loaded = await self._loader.load(self.registration, self.fingerprint)
+            loaded = await self._bring_up()
         except WorkerFault as fault:
             error = crashed(self.lane_id, fault)
             self._load_failed(error)
@@ -264,6 +261,18 @@ class Lane:
             return loaded
         finally:
             self._loading = None
+
+    async def _bring_up(self) -> Loaded:
+        if self.self_check is None:
+            return await self._loader.load(self.model)
+        self.self_check.require()
+        loaded = await self._loader.load(self.model)
+        try:
+            await self.self_check.run(loaded.worker)
+        except BaseException:
+            await loaded.worker.close()
+            raise
+        return loaded
 
     def _load_failed(self, error: SynapseError) -> None:
         self.last_error = error
@@ -322,8 +331,7 @@ class Lane:
         await self._deliver(quantum, answer)
 
     def _stall_limit_s(self, tokens: int) -> float:
-        on_cpu = self.registration.manifest.engine == "owned-cpu"
-        return _STALL_S + (_STALL_PER_TOKEN_S * tokens if on_cpu else 0.0)
+        return _STALL_S + (_STALL_PER_TOKEN_S * tokens if self.model.engine == "owned-cpu" else 0.0)
 
     def _fail_running(self, error: SynapseError) -> None:
         """Answer the requests whose rows are being computed."""
@@ -373,8 +381,10 @@ class Lane:
         if not self.quarantine.fault(reason):
             return
         _log.warning("lane_quarantined", lane_id=self.lane_id, reason=reason)
-        self.queue.fail_all(quarantined(self.lane_id, reason))
+        self.queue.fail_all(quarantined(self.lane_id, self.quarantine))
         self.announce()
+        if (remaining_ms := self.quarantine.retry_after_ms) is not None:
+            asyncio.get_running_loop().call_later(remaining_ms / 1000, self.announce)
         self._begin_unload()
         await self._on_quarantine(self)
         await self._buried()

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from synapse_engines.errors import ArtifactError
 from synapse_engines.tokenizer import SanitisedTokenizer
@@ -21,7 +21,7 @@ from synapse_engines.worker.protocol import SELF_TEST_REVISION, BackendName, Loa
 from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.refusals import digest_refusal
 from synapse_service.clock import Clock
-from synapse_service.lanes.registration import Registration, StoredFile, artifact_refusal
+from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, read_config
 from synapse_service.lanes.worker_faults import WorkerRefused
 from synapse_service.lanes.worker_launch import Launch
 from synapse_service.lanes.worker_process import WorkerProcess
@@ -53,7 +53,7 @@ class SelfTestValues(Protocol):
 
 
 class Loader:
-    """Loads registrations into workers. One for the process; it keeps no state of a lane."""
+    """Loads models into workers. One for the process; it keeps no state of a lane."""
 
     def __init__(
         self,
@@ -70,34 +70,32 @@ class Loader:
         self._clock = clock
         self._threads = threads
 
-    async def load(self, registration: Registration, fingerprint: str) -> Loaded:
+    async def load(self, model: LaneModel) -> Loaded:
         """A worker with the model, proven; raises ``artifact_invalid``, ``engine_crashed`` or WorkerFault."""
         began = self._clock.monotonic()
-        worker, ready = await self.start(registration, fingerprint, _BACKENDS[registration.manifest.engine])
+        worker, ready = await self.start(model, _BACKENDS[model.engine])
         load_ms = (self._clock.monotonic() - began) * 1000
-        _log.info("lane_loaded", lane_id=registration.model_id, load_ms=round(load_ms), pid=worker.pid)
+        _log.info("lane_loaded", lane_id=model.lane_id, load_ms=round(load_ms), pid=worker.pid)
         return Loaded(worker, ready.dims, ready.facts, load_ms)
 
-    async def start_reference(self, registration: Registration, fingerprint: str) -> WorkerProcess:
+    async def start_reference(self, model: LaneModel) -> WorkerProcess:
         """A worker that computes the same model with the float32 reference, for certification."""
-        worker, _ = await self.start(registration, fingerprint, "reference")
+        worker, _ = await self.start(model, "reference")
         return worker
 
-    async def start(
-        self, registration: Registration, fingerprint: str, backend: BackendName
-    ) -> tuple[WorkerProcess, Ready]:
+    async def start(self, model: LaneModel, backend: BackendName) -> tuple[WorkerProcess, Ready]:
         """A worker on any backend, and what it said when it was ready."""
-        await self.verify(registration)
-        artifact_digest = f"{SELF_TEST_REVISION}:{registration.model_digest}"
-        known = await self._known_values(fingerprint, artifact_digest)
+        config = await asyncio.to_thread(self._prove, model)
+        artifact_digest = f"{SELF_TEST_REVISION}:{model.model_digest}"
+        known = await self._known_values(model.fingerprint, artifact_digest)
         worker = await WorkerProcess.start(self._launch(), clock=self._clock)
         try:
-            ready = await worker.load(self._spec(registration, backend, known))
+            ready = await worker.load(self._spec(model, config, backend, known))
             if ready.self_test_values is not None:
-                await self._keep_values(fingerprint, artifact_digest, ready.self_test_values)
+                await self._keep_values(model.fingerprint, artifact_digest, ready.self_test_values)
         except WorkerRefused as refusal:
             await worker.close()
-            raise _load_refusal(registration, fingerprint, refusal) from refusal
+            raise _load_refusal(model, refusal) from refusal
         except BaseException:
             await worker.close()
             raise
@@ -118,72 +116,71 @@ class Loader:
         except StoreError as error:
             _log.warning("self_test_values_not_kept", reason=error.reason)
 
-    async def verify(self, registration: Registration) -> None:
-        """Prove every file of the model by its digest; a corrupt blob is taken out of the store."""
-        await asyncio.to_thread(self._verify, registration)
-
-    async def load_tokenizer(self, registration: Registration) -> SanitisedTokenizer:
+    async def load_tokenizer(self, model: LaneModel) -> SanitisedTokenizer:
         """The model's tokenizer, from a blob that is proven first; raises ``artifact_invalid``."""
-        return await asyncio.to_thread(self._load_tokenizer, registration)
+        return await asyncio.to_thread(self._load_tokenizer, model)
 
-    def _verify(self, registration: Registration) -> None:
-        for file in registration.files:
-            self._verify_file(registration, file)
+    def _prove(self, model: LaneModel) -> dict[str, Any]:
+        """Prove every file of the model by its digest; its configuration."""
+        paths = {file.role: self._verify_file(model, file) for file in model.files}
+        return read_config(model.lane_id, paths["config"])
 
-    def _verify_file(self, registration: Registration, file: StoredFile) -> Path:
+    def _verify_file(self, model: LaneModel, file: StoredFile) -> Path:
         try:
             return self._blobs.verify(file.sha256, file.size, file.name)
         except DigestMismatch as error:
+            # Takes it out of the store, and tells those who count on it.
             self._blobs.quarantine(file.sha256)
-            raise digest_refusal(error) from error
+            raise digest_refusal(error, model.recovery_op) from error
         except OSError as error:
             raise SynapseError(
                 "artifact_invalid",
                 f"{file.name} can't be read ({error.strerror}); look at the disk that holds the models",
-                details={"model_id": registration.model_id, "file": file.name, "reason": "unreadable"},
+                details={"model_id": model.lane_id, "file": file.name, "reason": "unreadable"},
             ) from error
 
-    def _load_tokenizer(self, registration: Registration) -> SanitisedTokenizer:
-        file = registration.file("tokenizer")
-        path = self._verify_file(registration, file)
+    def _load_tokenizer(self, model: LaneModel) -> SanitisedTokenizer:
+        file = model.file("tokenizer")
+        path = self._verify_file(model, file)
         try:
-            return registration.load_tokenizer(path)
+            return model.load_tokenizer(path)
         except ArtifactError as error:
             # It was sound when the model was registered, by a release that read tokenizers in another way.
-            raise artifact_refusal(registration.model_id, error, default_file=file.name) from error
+            raise artifact_refusal(model.lane_id, error, file=file.name) from error
 
-    def _spec(self, registration: Registration, backend: BackendName, values: str | None) -> LoadSpec:
+    def _spec(self, model: LaneModel, config: dict[str, Any], backend: BackendName, values: str | None) -> LoadSpec:
         return LoadSpec(
             backend=backend,
-            model_path=str(self._blobs.path(registration.file("model").sha256)),
-            config=registration.config,
-            family=registration.family,
-            pooling=registration.pooling,
-            normalize=registration.normalize,
-            max_tokens=registration.max_tokens,
+            model_path=str(self._blobs.path(model.file("model").sha256)),
+            config=config,
+            family=model.family,
+            pooling=model.profile.pooling,
+            normalize=model.normalize,
+            max_tokens=model.max_tokens,
+            readout=model.readout,
             threads=self._threads() or os.cpu_count() or 1,
             self_test_values=values,
         )
 
 
-def _load_refusal(registration: Registration, fingerprint: str, refusal: WorkerRefused) -> SynapseError:
-    model_id = registration.model_id
+def _load_refusal(model: LaneModel, refusal: WorkerRefused) -> SynapseError:
+    model_id = model.lane_id
     if refusal.kind == "artifact":
         return SynapseError(
             "artifact_invalid",
             refusal.message,
             details={
                 "model_id": model_id,
-                "file": refusal.details.get("file") or registration.file("model").name,
+                "file": refusal.details.get("file") or model.file("model").name,
                 "reason": str(refusal.details.get("reason", "unsupported")),
             },
         )
     if refusal.kind == "engine_mismatch":
-        actual = registration.fingerprint(f"differs:{sorted(refusal.details.get('actual', {}).items())}")
+        actual = model.fingerprint_on(f"differs:{sorted(refusal.details.get('actual', {}).items())}")
         return SynapseError(
             "artifact_invalid",
             refusal.message,
-            details={"model_id": model_id, "expected_fingerprint": fingerprint, "actual_fingerprint": actual},
+            details={"model_id": model_id, "expected_fingerprint": model.fingerprint, "actual_fingerprint": actual},
         )
     return SynapseError(
         "engine_crashed",

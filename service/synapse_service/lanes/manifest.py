@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
@@ -15,7 +16,6 @@ from urllib.request import url2pathname
 
 import msgspec
 
-from synapse_service.catalog.reserved import RESERVED_IDS
 from synapse_service.catalog.sources import Role, Source, is_loopback
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_wire import params as p
@@ -54,14 +54,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(self.encode()).hexdigest()
 
 
-def check(request: p.ModelLoad, *, cpu_lanes: bool) -> Manifest:
-    """Turn a request into a manifest, or refuse it; no network and no disk is touched.
+def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]) -> Manifest:
+    """Turn a request into a manifest, or refuse it; no network and no disk is touched. Some ids are the catalog's.
 
     Refusals that the parameters alone decide are channel errors; those that the registry, the catalog or the
     configuration decides are semantic ones.
     """
     _check_sources(request)
-    if request.model_id in RESERVED_IDS:
+    if request.model_id in reserved_ids:
         raise invalid_state(
             f"{request.model_id!r} belongs to the catalog; install it with models.download, or choose another id",
             model_id=request.model_id,

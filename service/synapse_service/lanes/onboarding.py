@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.blob_leases import BlobLease
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.fetch import Fetcher
 from synapse_service.catalog.sources import Role
@@ -18,11 +19,12 @@ from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.manifest import Manifest, sources
+from synapse_service.lanes.model import StoredFile
 from synapse_service.lanes.refusals import in_use
-from synapse_service.lanes.registration import Registration, StoredFile, examine
+from synapse_service.lanes.registration import Registration, examine
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_wire.errors import invalid_state
-from synapse_wire.results import Holder
+from synapse_wire.results import BlobHolder, Holder
 
 _PROOF_STEPS: Final = 2
 """Steps of a load job after its files: examining them, and loading the model."""
@@ -60,8 +62,8 @@ class Onboarding:
                 f"{model_id!r} is a CPU lane that is hidden while the setting cpu_lanes is off; choose another id",
                 model_id=model_id,
             )
-        lane = self._lanes.find(model_id)
-        if lane is not None and lane.registration.manifest.digest != manifest.digest:
+        lane, registered = self._lanes.find(model_id), self._lanes.registration(model_id)
+        if lane is not None and registered is not None and registered.manifest.digest != manifest.digest:
             holders = self._holders(lane)
             if holders:
                 raise in_use(model_id, holders)
@@ -78,12 +80,14 @@ class Onboarding:
         return loaded + self._leases.holders(lane.lane_id)
 
     async def _run(self, manifest: Manifest, job: LiveJob) -> None:
-        registration = await self._registration(manifest, job)
-        known = self._lanes.find(manifest.model_id)
-        if known is not None and known.registration == registration:
-            await known.ensure_ready()
-        else:
-            await self._register(registration)
+        # Until the registration is written, nothing else says that these files are needed.
+        with self._blobs.leases.take(BlobHolder(kind="job", job_id=job.job_id)) as lease:
+            registration = await self._registration(manifest, job, lease)
+            known = self._lanes.find(manifest.model_id)
+            if known is not None and self._lanes.registration(manifest.model_id) == registration:
+                await known.ensure_ready()
+            else:
+                await self._register(registration)
         job.progress(job.items_total, job.items_total)
 
     async def _register(self, registration: Registration) -> Lane:
@@ -95,12 +99,12 @@ class Onboarding:
             await fresh.close()
             raise
 
-    async def _registration(self, manifest: Manifest, job: LiveJob) -> Registration:
+    async def _registration(self, manifest: Manifest, job: LiveJob, lease: BlobLease) -> Registration:
         wanted = sources(manifest, self._hf_base_url())
         job.progress(0, len(wanted) + _PROOF_STEPS)
         files: dict[Role, StoredFile] = {}
         for done, source in enumerate(wanted, start=1):
-            blob = await self._fetcher.fetch(source, lambda _: None)
+            blob = await self._fetcher.fetch(source, lease)
             files[source.role] = StoredFile(source.role, source.name, blob.sha256, blob.size)
             job.progress(done, job.items_total)
         paths = {role: self._blobs.path(file.sha256) for role, file in files.items()}

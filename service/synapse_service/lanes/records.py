@@ -1,4 +1,4 @@
-"""Registrations and self-test values in the database."""
+"""Registrations, self-test values and the outcomes of self-checks in the database."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import msgspec
 
 from synapse_service.clock import Clock
 from synapse_service.lanes.registration import Registration
+from synapse_service.lanes.self_check import SelfCheckKey
 from synapse_service.store.database import Store
-from synapse_service.store.models import Model, ModelFile, SelfTestReference
+from synapse_service.store.models import Model, ModelFile, SelfCheck, SelfTestReference
+from synapse_wire.results import SelfCheckState
 
 
 class StoredLanes:
@@ -109,3 +111,49 @@ class StoredSelfTests:
                 .execute()
             )
         )
+
+
+class StoredSelfChecks:
+    """Outcomes of self-checks as rows; implements ``self_check_runs.SelfCheckRecords``."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def load_all(self) -> dict[str, SelfCheckState]:
+        """Every outcome by check id. Blocks; for boot."""
+        return self._store.read_sync(
+            lambda: {
+                row.check_id: SelfCheckState(
+                    state=row.state,
+                    check_id=row.check_id,
+                    reason=msgspec.UNSET if row.reason is None else row.reason,
+                    evidence=msgspec.json.decode(row.evidence, type=dict[str, float]),
+                )
+                for row in SelfCheck.select()
+            }
+        )
+
+    async def save(self, key: SelfCheckKey, outcome: SelfCheckState) -> None:
+        """Write down how a check ended."""
+        await self._store.write(
+            lambda: (
+                SelfCheck.insert(
+                    check_id=key.check_id,
+                    catalog_id=key.catalog_id,
+                    manifest_digest=key.manifest_digest,
+                    backend=key.backend,
+                    state=outcome.state,
+                    reason=None if outcome.reason is msgspec.UNSET else outcome.reason,
+                    evidence=msgspec.json.encode(outcome.evidence).decode(),
+                    checked_ms=self._clock.wall_ms(),
+                )
+                .on_conflict_replace()
+                .execute()
+            )
+        )
+
+
+def erase_self_checks(catalog_id: str) -> None:
+    """Erase the outcomes of an entry's lanes. Runs inside a closure of the store."""
+    SelfCheck.delete().where(SelfCheck.catalog_id == catalog_id).execute()

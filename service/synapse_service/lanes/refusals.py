@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.worker_faults import (
     WorkerCrashed,
     WorkerFault,
@@ -16,6 +18,9 @@ from synapse_service.lanes.worker_faults import (
 )
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import Holder
+
+
+_LOST: Final = frozenset({"crash", "hang", "protocol_fault", "not_gone"})
 
 
 def fault_reason(fault: WorkerFault) -> str:
@@ -31,6 +36,11 @@ def crashed(lane_id: str, fault: WorkerFault) -> SynapseError:
     if isinstance(fault, WorkerCrashed) and fault.returncode is not None:
         details["exit"] = fault.returncode
     return SynapseError("engine_crashed", f"the engine of {lane_id} failed: {fault}", details=details)
+
+
+def worker_lost(error: SynapseError) -> bool:
+    """True for the fault of a worker that the lane replaces, so that the same work may succeed when it is repeated."""
+    return error.code == "engine_crashed" and (error.details or {}).get("reason") in _LOST
 
 
 def refused(lane_id: str, refusal: WorkerRefused) -> SynapseError:
@@ -58,21 +68,39 @@ def not_gone(lane_id: str, error: WorkerNotGone) -> SynapseError:
     )
 
 
-def quarantined(lane_id: str, reason: str | None) -> SynapseError:
-    """The refusal of a free-form lane after too many faults, of which ``reason`` is the last."""
+def quarantined(lane_id: str, quarantine: Quarantine) -> SynapseError:
+    """The refusal of a lane after too many faults: a free-form one needs a probe, one of the catalog needs time."""
+    failed = f"{lane_id} failed repeatedly ({quarantine.reason}) and is quarantined"
+    remaining_ms = quarantine.retry_after_ms
+    if remaining_ms is None:
+        return SynapseError(
+            "probe_required",
+            f"{failed}; run probe.start on it",
+            details={"model_id": lane_id, "reason": "quarantined"},
+        )
     return SynapseError(
-        "probe_required",
-        f"{lane_id} failed repeatedly ({reason}) and is quarantined; run probe.start on it",
-        details={"model_id": lane_id, "reason": "quarantined"},
+        "engine_crashed",
+        f"{failed} for {math.ceil(remaining_ms / 1000)} s more; model.unload ends that at once",
+        details={"lane_id": lane_id, "quarantined": True},
+        retry_after_ms=remaining_ms,
     )
 
 
-def in_use(model_id: str, holders: Sequence[Holder]) -> SynapseError:
-    """The refusal of a change to a free-form model that somebody holds."""
+def other_fingerprint(lane_id: str, fingerprint: str, wanted: str) -> SynapseError:
+    """The refusal of a lane that isn't what was demanded."""
+    return SynapseError(
+        "substitution_rejected",
+        f"{lane_id} has the fingerprint {fingerprint}, and nothing is served in its place",
+        details={"lane_id": lane_id, "required_fingerprint": wanted},
+    )
+
+
+def in_use(model_id: str, holders: Sequence[Holder], catalog_id: str | None = None) -> SynapseError:
+    """The refusal of a change to a lane that somebody holds; a free-form one has no catalog id."""
     return SynapseError(
         "model_in_use",
         f"{model_id!r} is held by {len(holders)} holders; wait for them or unload it, and try again",
-        details={"catalog_id": None, "holders": msgspec.to_builtins(holders)},
+        details={"catalog_id": catalog_id, "holders": msgspec.to_builtins(holders)},
     )
 
 

@@ -13,25 +13,42 @@ DEVICE_CLASSES = {"owned-cpu": "cpu", "owned-metal": "metal", "owned-cuda": "cud
 
 def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch) -> ModelRow:
     """One row. ``batch`` is the advice for lanes whose speed has been measured."""
-    registration = lane.registration
-    manifest = registration.manifest
-    outcome = ledger.outcome(lane.fingerprint)
-    measured = outcome is not None and outcome.performance is not None
-    return ModelRow(
+    model = lane.model
+    row = ModelRow(
         model_id=lane.lane_id,
-        task=manifest.task,
-        engine=manifest.engine,
+        task=model.task,
+        engine=model.engine,
         state="quarantined" if lane.quarantine.active else lane.state,
         fingerprint=lane.fingerprint,
-        max_tokens=registration.max_tokens,
+        max_tokens=model.max_tokens,
         max_tokens_source="catalog" if lane.state == "ready" else "catalog_unloaded",
-        dtype=manifest.dtype,
-        device_class=DEVICE_CLASSES[manifest.engine],
-        overlength=manifest.overlength,
+        dtype=model.profile.dtype,
+        device_class=DEVICE_CLASSES[model.engine],
+        overlength=model.overlength,
         self_check=SelfCheckState(state="not_applicable"),
-        certified=ledger.certified(lane.fingerprint),
-        dims=registration.dims,
-        recommended_batch=batch if measured else msgspec.UNSET,
+        dims=model.dims or msgspec.UNSET,
         warm_load_cost_hint_ms=msgspec.UNSET if lane.load_ms is None else round(lane.load_ms, 1),
+        prompts=dict(model.prompts) or msgspec.UNSET,
         last_error=msgspec.UNSET if lane.last_error is None else msgspec.to_builtins(lane.last_error.to_wire()),
+    )
+    if lane.self_check is None:
+        return _probed(row, ledger, batch)
+    # For one release two members of free-form rows say of the catalog's lanes what self_check says.
+    refuses = lane.self_check.failed
+    return msgspec.structs.replace(
+        row,
+        self_check=lane.self_check.outcome,
+        certified=lane.self_check.passed,
+        serving_admission="disabled" if refuses else "enabled",
+        serving_admission_reason="self_check_failed" if refuses else msgspec.UNSET,
+    )
+
+
+def _probed(row: ModelRow, ledger: CertificationLedger, batch: RecommendedBatch) -> ModelRow:
+    outcome = ledger.outcome(row.fingerprint)
+    measured = outcome is not None and outcome.performance is not None
+    return msgspec.structs.replace(
+        row,
+        certified=ledger.certified(row.fingerprint),
+        recommended_batch=batch if measured else msgspec.UNSET,
     )

@@ -18,7 +18,9 @@ import msgspec
 from msgspec import Meta
 
 import synapse_resources
+from synapse_engines.composition import TokenIds
 from synapse_engines.devices import Device
+from synapse_engines.readout import Readout
 from synapse_service.catalog.compiled import (
     CatalogEntry,
     CatalogError,
@@ -28,8 +30,6 @@ from synapse_service.catalog.compiled import (
     Revision,
     Sha256,
     Text,
-    TokenIds,
-    YesNo,
 )
 from synapse_service.lanes.fingerprint import canonical_sha256
 from synapse_wire.results import EngineIdentity
@@ -267,14 +267,13 @@ def evaluate_rerank(
     observed: Mapping[str, ScoredCase],
     *,
     dtype: Literal["f32", "f16", "bf16"],
-    readout: YesNo | None,
+    readout: Readout,
 ) -> Verdict:
     """Judge what a lane computed; ``observed`` is by case id.
 
-    ``dtype`` is the lane's number format, ``readout`` the two tokens that its score has to be read from, if any.
+    ``dtype`` is the lane's number format, ``readout`` says from which tokens its score has to be read, if from any.
     """
     limit = check.gates.score_error_max[dtype]
-    readout_ids = () if readout is None else (readout.yes_id, readout.no_id)
     evidence: dict[str, float] = {"cases": 0, "max_score_error": 0.0, "graded_pairs": 0}
     for case in check.cases:
         seen = observed.get(case.id)
@@ -282,8 +281,9 @@ def evaluate_rerank(
             return _missing(case, evidence)
         if tuple(seen.ids) != case.ids:
             return _other_ids(case, evidence)
-        if seen.readout_ids != readout_ids:
-            message = f"{case.id}: the score was read from the tokens {list(seen.readout_ids)}, not {list(readout_ids)}"
+        if seen.readout_ids != readout.token_ids:
+            wanted = list(readout.token_ids)
+            message = f"{case.id}: the score was read from the tokens {list(seen.readout_ids)}, not {wanted}"
             return Verdict("readout_differs", message, evidence)
         if not math.isfinite(seen.score):
             return Verdict("non_finite", f"{case.id}: the score is not finite", evidence)

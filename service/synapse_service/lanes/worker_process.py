@@ -27,6 +27,8 @@ from synapse_engines.worker.protocol import (
     Measured,
     Pong,
     Ready,
+    Score,
+    Scored,
     Shutdown,
     encode,
 )
@@ -45,6 +47,7 @@ from synapse_service.lanes.worker_launch import (
     process_group,
     widen_pipe,
 )
+from synapse_service.lanes.worker_scores import ScoredRows, scored_rows
 
 STDERR_TAIL = 8192
 """Bytes of standard error that are kept."""
@@ -170,9 +173,7 @@ class WorkerProcess:
             WorkerRefused: the engine will not have these ids.
             WorkerFault: see the module.
         """
-        if 4 * sum(lengths) != len(ids):
-            raise ValueError(f"{len(ids)} bytes of ids for {sum(lengths)} tokens")
-        self._require_open()
+        self._require_rows(lengths, ids)
         answer, payload = await self._dialogue.ask(
             lambda id: Embed(id, list(lengths), encoding), ids, Embedded, stall_limit_s, on_progress
         )
@@ -180,6 +181,29 @@ class WorkerProcess:
         if rows is None or len(rows) != len(lengths):
             raise self._dialogue.end(WorkerProtocolFault("the rows do not match the request", self.stderr_tail))
         return EmbeddedRows(rows, tuple(answer.non_finite), answer.compute_ms)
+
+    async def score(
+        self,
+        lengths: Sequence[int],
+        ids: bytes,
+        *,
+        stall_limit_s: float = SERVE_STALL_S,
+        on_progress: OnProgress | None = None,
+    ) -> ScoredRows:
+        """Computes scores, with a model that was loaded with a read-out. What is said of `embed` holds here too.
+
+        Raises:
+            WorkerRefused: the engine will not have these ids.
+            WorkerFault: see the module.
+        """
+        self._require_rows(lengths, ids)
+        answer, payload = await self._dialogue.ask(
+            lambda id: Score(id, list(lengths)), ids, Scored, stall_limit_s, on_progress
+        )
+        rows = scored_rows(answer, payload, len(lengths))
+        if rows is None:
+            raise self._dialogue.end(WorkerProtocolFault("the scores do not match the request", self.stderr_tail))
+        return rows
 
     async def measure(
         self, dims: int, candidate: bytes, reference: bytes, *, stall_limit_s: float = SERVE_STALL_S
@@ -253,6 +277,11 @@ class WorkerProcess:
         if not self._gone.done():
             raise WorkerNotGone(self.pid)
         return self._gone.result()
+
+    def _require_rows(self, lengths: Sequence[int], ids: bytes) -> None:
+        if 4 * sum(lengths) != len(ids):
+            raise ValueError(f"{len(ids)} bytes of ids for {sum(lengths)} tokens")
+        self._require_open()
 
     def _require_open(self) -> None:
         if self._closing is not None:

@@ -26,7 +26,8 @@ class AdmissionOperations:
     def status(self, call: Call, params: p.NoParams) -> r.AdmissionStatus:
         """The snapshot."""
         lanes = self._lanes.visible()
-        outcomes = [outcome for lane in lanes if (outcome := self._ledger.outcome(lane.fingerprint)) is not None]
+        gated = [lane for lane in lanes if lane.self_check is None]
+        outcomes = [outcome for lane in gated if (outcome := self._ledger.outcome(lane.fingerprint)) is not None]
         stale = sum(self._ledger.stale(outcome) for outcome in outcomes)
         counters = self._book.counters
         return r.AdmissionStatus(
@@ -41,7 +42,7 @@ class AdmissionOperations:
             jobs_inherited=counters.inherited,
             jobs_open=counters.open,
             catalog_lanes=len(lanes),
-            certified_lanes=sum(self._ledger.certified(lane.fingerprint) for lane in lanes),
+            certified_lanes=sum(self._ledger.certified(lane.fingerprint) for lane in gated),
             certification_stale=stale,
             performance_stale=sum(
                 outcome.performance is not None and self._ledger.stale(outcome) for outcome in outcomes

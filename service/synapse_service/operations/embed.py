@@ -1,8 +1,11 @@
 """``embed.query`` and ``embed.batch``: from texts to vectors under the caller's constraints.
 
-The order of checks: the model exists; epoch, fingerprint and certification; lengths and budgets; the queue. Nothing
-is loaded for a request that is refused. A deadline counts from the receipt of the request's last byte and holds over
-queue, load and compute; for a batch that becomes a job it bounds only the answer that the job was accepted.
+The order of checks: the lane, as ``choosing`` says; lengths and budgets; the queue. Nothing is loaded for a request
+that is refused. A deadline counts from the receipt of the request's last byte and holds over queue, load and compute;
+for a batch that becomes a job it bounds only the answer that the job was accepted.
+
+While the lane loads, a request waits for :data:`LOAD_WAIT_S` at most and is then answered ``model_loading``. While a
+freshly loaded lane of the catalog checks itself, it waits until its deadline, and ``model_loading`` is the answer then.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import msgspec
 from synapse_service.admission.decision import admit, too_late
 from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
-from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.batch import TokenizedBatch
@@ -24,7 +26,7 @@ from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.submissions import Binding
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.refusals import quarantined
-from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.tokenizing import Tokenized, tokenize
 from synapse_service.router import Call, Router
 from synapse_wire import params as p
@@ -47,8 +49,7 @@ class EmbedOperations:
     def __init__(
         self,
         *,
-        lanes: LaneRegistry,
-        certifications: CertificationLedger,
+        choice: LaneChoice,
         leases: LeaseBook,
         embedding: EmbeddingJobs,
         settings: Callable[[], Settings],
@@ -56,8 +57,7 @@ class EmbedOperations:
         module_generation: int,
         table_epoch: Callable[[], int],
     ) -> None:
-        self._lanes = lanes
-        self._certifications = certifications
+        self._choice = choice
         self._leases = leases
         self._embedding = embedding
         self._settings = settings
@@ -72,7 +72,7 @@ class EmbedOperations:
 
     async def query(self, call: Call, params: p.EmbedQuery) -> r.Embedded:
         """One text."""
-        lane = self._admissible_lane(params, params.target_fingerprint)
+        lane = self._choice.choose(params.model, "embed", params, params.target_fingerprint)
         deadline = self._deadline(call, params)
         with self._leases.holding(lane.lane_id):
             tokenized = await self._tokenize(lane, [p.EmbedItem(id="0", text=params.text)], deadline)
@@ -80,7 +80,7 @@ class EmbedOperations:
 
     async def batch(self, call: Call, params: p.EmbedBatch) -> r.Embedded | r.EmbedDiverted:
         """Several texts: answered inline within the budgets, by a durable job above them."""
-        lane = self._admissible_lane(params, None)
+        lane = self._choice.choose(params.model, "embed", params)
         deadline = self._deadline(call, params)
         settings = self._settings()
         with self._leases.holding(lane.lane_id) as lease:
@@ -117,7 +117,7 @@ class EmbedOperations:
             digest=await asyncio.to_thread(batch.request_digest, lane.lane_id, _bound_constraints(params)),
             model_id=lane.lane_id,
             fingerprint=lane.fingerprint,
-            dims=lane.registration.dims,
+            dims=lane.model.dims,
             provenance=lane.provenance,
             encoding="f32" if params.vector_encoding == "base64" else "json",
             items_total=len(batch),
@@ -131,27 +131,6 @@ class EmbedOperations:
 
     def _deadline(self, call: Call, params: p.EmbedQuery | p.EmbedBatch) -> float:
         return call.received_at + (params.deadline_ms or self._settings().default_deadline_ms) / 1000
-
-    def _admissible_lane(self, params: p.EmbedQuery | p.EmbedBatch, target: str | None) -> Lane:
-        lane = self._lanes.serving(params.model)
-        epoch = self._table_epoch()
-        if params.required_epoch is not None and params.required_epoch != epoch:
-            raise SynapseError(
-                "migration_required",
-                f"the alias table is at epoch {epoch}, not {params.required_epoch}; check your index against it",
-                details={"required_epoch": params.required_epoch, "table_epoch": epoch},
-            )
-        for wanted in (params.required_fingerprint, target):
-            if wanted is not None and wanted != lane.fingerprint:
-                raise SynapseError(
-                    "substitution_rejected",
-                    f"{lane.lane_id} has the fingerprint {lane.fingerprint}, and nothing is served in its place",
-                    details={"lane_id": lane.lane_id, "required_fingerprint": wanted},
-                )
-        if lane.quarantine.active:
-            raise quarantined(lane.lane_id, lane.quarantine.reason)
-        self._certifications.require(lane)
-        return lane
 
     async def _inline(
         self,
@@ -170,13 +149,13 @@ class EmbedOperations:
     async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
         short = sum(len(item.text) for item in items) <= _INLINE_TOKENIZE_CHARS
         if short and lane.loaded_tokenizer is not None:
-            return tokenize(lane.loaded_tokenizer, lane.registration, items)
+            return tokenize(lane.loaded_tokenizer, lane.model, items)
         try:
             async with asyncio.timeout(deadline - self._clock.monotonic()):
                 tokenizer = await lane.tokenizer()
                 if short:
-                    return tokenize(tokenizer, lane.registration, items)
-                return await asyncio.to_thread(tokenize, tokenizer, lane.registration, items)
+                    return tokenize(tokenizer, lane.model, items)
+                return await asyncio.to_thread(tokenize, tokenizer, lane.model, items)
         except TimeoutError as error:
             raise too_late(lane.lane_id) from error
 
@@ -193,7 +172,7 @@ class EmbedOperations:
         now = self._clock.monotonic()
         # Again, because the lane may have failed while the texts were tokenized.
         if lane.quarantine.active:
-            raise quarantined(lane.lane_id, lane.quarantine.reason)
+            raise quarantined(lane.lane_id, lane.quarantine)
         admit(lane.lane_id, lane.start_delay_s(class_), max_queue_ms=max_queue_ms, remaining_s=deadline - now)
         ticket = Ticket(class_, "f32" if base64 else "json", [item.id for item in tokenized], loop.create_future())
         rows = [
@@ -216,7 +195,7 @@ class EmbedOperations:
         return r.Embedded(
             fingerprint=lane.fingerprint,
             table_epoch=self._table_epoch(),
-            dims=lane.registration.dims,
+            dims=lane.model.dims,
             provenance=lane.provenance,
             module_generation=self._generation,
             equivalent_to=[],
@@ -256,18 +235,22 @@ class _LoadPatience:
     def _look(self) -> None:
         since = self._lane.not_ready_since
         waited = 0.0 if since is None else self._clock.monotonic() - max(since, self._since)
-        if waited >= LOAD_WAIT_S:
-            self._ticket.fail(
-                SynapseError("model_loading", f"{self._lane.lane_id} is still loading; try again shortly")
-            )
+        if self._lane.self_checking:
+            self._look_in(LOAD_WAIT_S)
+        elif waited >= LOAD_WAIT_S:
+            self._ticket.fail(_still_loading(self._lane))
         else:
             self._look_in(LOAD_WAIT_S - waited)
+
+
+def _still_loading(lane: Lane) -> SynapseError:
+    return SynapseError("model_loading", f"{lane.lane_id} is still loading; try again shortly")
 
 
 def _expire(lane: Lane, ticket: Ticket) -> None:
     if ticket.live:
         lane.punctuality.ended(in_time=False)
-        ticket.fail(too_late(lane.lane_id))
+        ticket.fail(_still_loading(lane) if lane.self_checking else too_late(lane.lane_id))
 
 
 def _text_bytes(params: p.EmbedBatch) -> int:

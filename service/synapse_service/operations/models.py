@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
-from synapse_service.catalog.reserved import CATALOG_IDS, DERIVED_BACKENDS
+from synapse_service.catalog.downloads import Downloads
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
@@ -34,6 +36,7 @@ class ModelOperations:
         lanes: LaneRegistry,
         onboarding: Onboarding,
         jobs: JobBook,
+        downloads: Downloads,
         leases: LeaseBook,
         ledger: CertificationLedger,
         settings: Callable[[], Settings],
@@ -44,6 +47,7 @@ class ModelOperations:
         self._lanes = lanes
         self._onboarding = onboarding
         self._jobs = jobs
+        self._downloads = downloads
         self._leases = leases
         self._ledger = ledger
         self._settings = settings
@@ -60,7 +64,9 @@ class ModelOperations:
 
     async def load(self, call: Call, params: p.ModelLoad) -> r.ModelLoadAccepted:
         """Start bringing a model in."""
-        manifest = manifests.check(params, cpu_lanes=self._settings().cpu_lanes)
+        manifest = manifests.check(
+            params, cpu_lanes=self._settings().cpu_lanes, reserved_ids=self._lanes.catalog.reserved_ids
+        )
         backend = _BACKENDS[manifest.engine]
         evidence = await asyncio.to_thread(self._evidence, backend)
         if not evidence.runnable:
@@ -69,35 +75,39 @@ class ModelOperations:
         job = await self._onboarding.start(manifest, client.name if client is not None else None)
         return r.ModelLoadAccepted(job_id=job.job_id, model_id=manifest.model_id, state=job.state)
 
-    async def status(self, call: Call, params: p.ModelStatus) -> r.JobStatus | r.ModelRow:
-        """A job, or a model."""
+    async def status(self, call: Call, params: p.ModelStatus) -> r.JobStatus | r.DownloadStatus | r.ModelRow:
+        """A job of any kind, or a model."""
         if params.job_id is not None:
+            download = await self._downloads.find(params.job_id)
+            if download is not None:
+                return msgspec.structs.replace(download, kind="models.download")
             return await self._jobs.status(params.job_id)
         return self._row(self._lanes.get(params.model_id or ""))
 
     async def unload(self, call: Call, params: p.ModelUnload) -> r.ModelUnloaded:
         """End a model's worker; the model stays registered and is loaded again when it is asked for."""
-        if params.model_id in CATALOG_IDS:
-            lanes = [f"{params.model_id}-{backend}" for backend in DERIVED_BACKENDS]
-            declared = [lane_id for lane_id in lanes if self._lanes.find(lane_id) is not None]
+        lane_ids = self._lanes.catalog.lane_ids(params.model_id)
+        if lane_ids is not None:
             raise invalid_state(
-                "unload one of the catalog entry's lanes", catalog_id=params.model_id, lane_ids=declared
+                f"{params.model_id} is a model of the catalog; unload one of its lanes",
+                catalog_id=params.model_id,
+                lane_ids=lane_ids,
             )
-        lane = self._lanes.get(params.model_id)
-        if lane.state == "loading":
+        # A lane of the catalog may be unloaded whether it is installed or not: there is nothing to refuse.
+        lane = self._lanes.catalog.declared(params.model_id) or self._lanes.get(params.model_id)
+        if lane.state == "loading" and not lane.self_checking:
             raise SynapseError("model_loading", f"{lane.lane_id} is loading; unload it when it is ready")
         holders = self._leases.holders(lane.lane_id)
         if holders:
-            raise in_use(lane.lane_id, holders)
+            raise in_use(lane.lane_id, holders, lane.model.catalog_id)
         await lane.unload()
-        manifest = lane.registration.manifest
         return r.ModelUnloaded(
             module_generation=self._generation,
             model_id=lane.lane_id,
             fingerprint=lane.fingerprint,
             state="unloaded",
-            engine=manifest.engine,
-            task=manifest.task,
+            engine=lane.model.engine,
+            task=lane.model.task,
         )
 
     def list(self, call: Call, params: p.NoParams) -> r.ModelsList:

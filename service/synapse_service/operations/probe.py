@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from synapse_service.catalog.reserved import RESERVED_IDS
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.certify.probe import Probes
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
@@ -45,7 +45,7 @@ class ProbeOperations:
 
     async def start(self, call: Call, params: p.ModelRef) -> r.JobAccepted:
         """Start a probe, or join the one that runs."""
-        if params.model_id in RESERVED_IDS:
+        if params.model_id in self._lanes.catalog.reserved_ids:
             raise invalid_state(
                 f"{params.model_id} belongs to the catalog, whose lanes check themselves when they load",
                 model_id=params.model_id,
@@ -84,6 +84,28 @@ class ProbeOperations:
         )
 
     def _lane(self, lane: Lane) -> r.ProbeLane:
+        return self._probed(lane) if lane.self_check is None else self._checked(lane, lane.self_check)
+
+    def _checked(self, lane: Lane, check: LaneSelfCheck) -> r.ProbeLane:
+        blocking: str | msgspec.UnsetType = msgspec.UNSET
+        if check.failed:
+            blocking = "self_check_failed"
+        elif lane.quarantine.active:
+            blocking = "quarantined"
+        return r.ProbeLane(
+            model_id=lane.lane_id,
+            task=lane.model.task,
+            engine=lane.model.engine,
+            fingerprint=lane.fingerprint,
+            certification_required=False,
+            certification_status="not_required",
+            serving_admission=None,
+            serving_admission_reason=None,
+            blocking_reason=blocking,
+            self_check=check.outcome,
+        )
+
+    def _probed(self, lane: Lane) -> r.ProbeLane:
         outcome = self._ledger.outcome(lane.fingerprint)
         blocking: str | msgspec.UnsetType = msgspec.UNSET
         if lane.quarantine.active:
@@ -94,11 +116,10 @@ class ProbeOperations:
             blocking = "stale"
         elif outcome.blocking_reason is not None:
             blocking = outcome.blocking_reason
-        manifest = lane.registration.manifest
         return r.ProbeLane(
             model_id=lane.lane_id,
-            task=manifest.task,
-            engine=manifest.engine,
+            task=lane.model.task,
+            engine=lane.model.engine,
             fingerprint=lane.fingerprint,
             certification_required=True,
             certification_status="certified" if self._ledger.certified(lane.fingerprint) else "uncertified",

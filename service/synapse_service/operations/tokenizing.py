@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
-from synapse_service.lanes.registration import Registration
+from synapse_service.lanes.model import LaneModel
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import EmbedItem
@@ -34,13 +34,13 @@ class Tokenized:
         )
 
 
-def tokenize(tokenizer: SanitisedTokenizer, registration: Registration, items: Sequence[EmbedItem]) -> list[Tokenized]:
+def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[EmbedItem]) -> list[Tokenized]:
     """Every item in order; raises ``sequence_too_long`` for the first that a refusing lane can't take whole.
 
     Blocks for as long as the texts are long; the library releases the interpreter while it works.
     """
-    limit = registration.max_tokens
-    truncates = registration.manifest.overlength == "truncate"
+    limit = model.max_tokens
+    truncates = model.overlength == "truncate"
     tokenized = []
     for item, full in zip(items, tokenizer.encode_many([item.text for item in items]), strict=True):
         submitted = content = hashlib.sha256(item.text.encode()).digest()

@@ -97,6 +97,16 @@ def _first_tables(connection: sqlite3.Connection) -> None:
             "values" BLOB NOT NULL,
             created_ms INTEGER NOT NULL,
             PRIMARY KEY (fingerprint, artifact_digest))""",
+        """CREATE TABLE self_check (
+            check_id TEXT NOT NULL PRIMARY KEY,
+            catalog_id TEXT NOT NULL,
+            manifest_digest TEXT NOT NULL,
+            backend TEXT NOT NULL,
+            state TEXT NOT NULL,
+            reason TEXT,
+            evidence TEXT NOT NULL,
+            checked_ms INTEGER NOT NULL)""",
+        "CREATE INDEX self_check_catalog_id ON self_check (catalog_id)",
         """CREATE TABLE pin (
             owner TEXT NOT NULL,
             subject TEXT NOT NULL,

@@ -24,6 +24,8 @@ PRAGMAS: Final = (
     ("fullfsync", 1),
     ("checkpoint_fullfsync", 1),
     ("foreign_keys", 1),
+    # In pages: the log is merged into the file whenever it has grown to 8 MiB.
+    ("wal_autocheckpoint", 256),
 )
 
 
@@ -107,6 +109,8 @@ class ModelFile(Table):
     """One file of a model. ``sha256`` names its blob; files of one role are ordered by ``position``."""
 
     model = peewee.ForeignKeyField(Model, column_name="model_id", backref="files", on_delete="CASCADE", index=False)
+    if TYPE_CHECKING:
+        model_id: str
     role = peewee.TextField()
     position = peewee.IntegerField()
     sha256 = peewee.TextField(index=True)
@@ -218,6 +222,22 @@ class SelfTestReference(Table):
         primary_key = peewee.CompositeKey("fingerprint", "artifact_digest")
 
 
+class SelfCheck(Table):
+    """The outcome of a catalog lane's self-check, ``passed`` or ``failed``, under its key. ``evidence`` is JSON."""
+
+    check_id = peewee.TextField(primary_key=True)
+    catalog_id = peewee.TextField(index=True)
+    manifest_digest = peewee.TextField()
+    backend = peewee.TextField()
+    state = peewee.TextField()
+    reason = peewee.TextField(null=True)
+    evidence = peewee.TextField()
+    checked_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "self_check"
+
+
 class Pin(Table):
     """A blob that garbage collection must leave alone: who asked for that, and for which model (``subject``)."""
 
@@ -231,7 +251,7 @@ class Pin(Table):
 
 
 class Install(Table):
-    """One manifest of a catalog model whose files are all here; an earlier manifest stays until the model is removed."""
+    """One manifest of a catalog model whose files are all here. An earlier one stays until the model is removed."""
 
     manifest_digest = peewee.TextField(primary_key=True)
     catalog_id = peewee.TextField(index=True)
@@ -247,6 +267,8 @@ class InstallFile(Table):
     install = peewee.ForeignKeyField(
         Install, column_name="manifest_digest", backref="files", on_delete="CASCADE", index=False
     )
+    if TYPE_CHECKING:
+        manifest_digest: str
     role = peewee.TextField()
     sha256 = peewee.TextField(index=True)
     size = peewee.IntegerField()
@@ -289,6 +311,7 @@ TABLES: Final[tuple[Any, ...]] = (
     Certification,
     Performance,
     SelfTestReference,
+    SelfCheck,
     Pin,
     Install,
     InstallFile,

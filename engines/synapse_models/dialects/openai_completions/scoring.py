@@ -1,0 +1,158 @@
+"""The scores of an input: where it ends in an echoed reply, and whether they are complete.
+
+A score is returned whole or not at all. An echo counts as one when the usage says how many tokens the input has, the
+reply has that many and the generated ones beside, only the first lacks a number, and the echoed text is the input.
+``text_offset`` is not used: some servers shift it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from synapse_models.dialects.openai_completions.wire import WireLogprobs, WirePromptToken
+from synapse_models.errors import OutputContractViolation, ProtocolViolation
+from synapse_models.response import InputScoring, InputToken, TokenAlternative, TokenLogprob, Usage
+
+_BYTES_PREFIX = "bytes:"
+"""How OpenAI spells a token that is no whole character."""
+
+
+class Echo(NamedTuple):
+    """An echoed reply, taken apart."""
+
+    scoring: InputScoring
+    text: str
+    generated: tuple[TokenLogprob, ...]
+
+
+def incomplete(reason: str) -> OutputContractViolation:
+    """The error for a score that isn't one."""
+    return OutputContractViolation(f"the input's score is not complete: {reason}", channels=("input_scoring",))
+
+
+def take_echo_apart(
+    prompt: str, text: str, logprobs: WireLogprobs | None, usage: Usage | None, alternatives: int
+) -> Echo:
+    """The score of ``prompt``, the generated text and its tokens.
+
+    Raises:
+        OutputContractViolation: the score is missing or not complete.
+    """
+    if logprobs is None or logprobs.tokens is None or logprobs.token_logprobs is None:
+        raise incomplete("the reply has no scores of the echoed text")
+    if usage is None or usage.input_tokens is None:
+        raise incomplete("the reply doesn't say how many tokens the input has")
+    if not text.startswith(prompt):
+        raise incomplete("the echoed text isn't the input")
+    boundary = usage.input_tokens
+    total = len(logprobs.tokens)
+    if total != len(logprobs.token_logprobs):
+        raise incomplete(f"{total} tokens have {len(logprobs.token_logprobs)} scores")
+    if total < boundary or (usage.output_tokens is not None and total != boundary + usage.output_tokens):
+        raise incomplete(f"{total} scores for {boundary} tokens of input and {usage.output_tokens} of output")
+    given = logprobs.tokens[:boundary]
+    if not _spells(given, prompt):
+        raise incomplete("the scored tokens don't spell the input")
+    tops = logprobs.top_logprobs or []
+    scored = tuple(
+        InputToken(token=token, logprob=logprobs.token_logprobs[at], alternatives=_alternatives(tops, at, alternatives))
+        for at, token in enumerate(given)
+    )
+    return Echo(checked(scored, boundary), text[len(prompt) :], sampled(logprobs, alternatives, start=boundary))
+
+
+def score_by_parameter(
+    prompt: str, wire: Sequence[dict[str, WirePromptToken] | None] | None, usage: Usage | None
+) -> InputScoring:
+    """The score of ``prompt`` in the shape of vLLM's ``prompt_logprobs``.
+
+    Each entry maps token ids to scores, the prompt's own token first. The first entry is null, so the text of the
+    first token is what the others leave of the prompt.
+
+    Raises:
+        OutputContractViolation: the score is missing or not complete.
+    """
+    if wire is None:
+        raise incomplete("the reply has no prompt_logprobs")
+    if usage is None or usage.input_tokens is None:
+        raise incomplete("the reply doesn't say how many tokens the input has")
+    scored: list[InputToken] = []
+    for entry in wire:
+        if not entry:
+            scored.append(InputToken(token="", logprob=None))
+            continue
+        (own_id, own), *others = entry.items()
+        scored.append(
+            InputToken(
+                token=own.decoded_token or "",
+                logprob=own.logprob,
+                token_id=_token_id(own_id),
+                rank=own.rank,
+                alternatives=tuple(
+                    TokenAlternative(
+                        token=one.decoded_token or "", logprob=one.logprob, token_id=_token_id(key), rank=one.rank
+                    )
+                    for key, one in others
+                ),
+            )
+        )
+    rest = "".join(token.token for token in scored[1:])
+    if scored and rest and prompt.endswith(rest):
+        scored[0] = InputToken(token=prompt.removesuffix(rest), logprob=scored[0].logprob)
+    return checked(tuple(scored), usage.input_tokens)
+
+
+def sampled(logprobs: WireLogprobs, alternatives: int, *, start: int = 0) -> tuple[TokenLogprob, ...]:
+    """The generated tokens from position ``start`` on.
+
+    Raises:
+        ProtocolViolation: a list is shorter than another, or a generated token has no number.
+    """
+    tokens, scores = logprobs.tokens or [], logprobs.token_logprobs or []
+    tops = logprobs.top_logprobs or []
+    if len(tokens) != len(scores):
+        raise ProtocolViolation(f"{len(tokens)} tokens have {len(scores)} log-probabilities")
+    found = []
+    for at in range(start, len(tokens)):
+        score = scores[at]
+        if score is None:
+            raise ProtocolViolation("a generated token has no log-probability")
+        found.append(TokenLogprob(token=tokens[at], logprob=score, alternatives=_alternatives(tops, at, alternatives)))
+    return tuple(found)
+
+
+def checked(tokens: tuple[InputToken, ...], expected: int) -> InputScoring:
+    """The score, if it has ``expected`` tokens and a number for each but the first.
+
+    Raises:
+        OutputContractViolation: it isn't so.
+    """
+    if len(tokens) != expected or not tokens:
+        raise incomplete(f"{len(tokens)} scores for {expected} tokens of input")
+    for at, token in enumerate(tokens):
+        if token.logprob is None:
+            if at:
+                raise incomplete(f"token {at} has no number, and only the first may lack it")
+        elif not math.isfinite(token.logprob) or token.logprob > 0:
+            raise incomplete(f"the number of token {at} is no log-probability")
+    return InputScoring(tokens=tokens)
+
+
+def _alternatives(tops: Sequence[dict[str, float] | None], at: int, alternatives: int) -> tuple[TokenAlternative, ...]:
+    """The alternatives at a position, in the reply's order; none where none were asked for."""
+    if not alternatives or at >= len(tops):
+        return ()
+    return tuple(TokenAlternative(token=token, logprob=score) for token, score in (tops[at] or {}).items())
+
+
+def _spells(tokens: Sequence[str], prompt: str) -> bool:
+    """True when the tokens contain the prompt. Not decidable, hence true, where one is a piece of a character."""
+    if any(token.startswith(_BYTES_PREFIX) or "�" in token for token in tokens):
+        return True
+    return prompt in "".join(tokens)
+
+
+def _token_id(key: str) -> int | None:
+    return int(key) if key.isdecimal() else None

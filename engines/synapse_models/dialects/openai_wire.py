@@ -1,0 +1,174 @@
+"""What the two OpenAI dialects share: documents, usage in every shape seen, finish reasons, the end of a stream.
+
+Servers that speak these protocols differ in what they leave out and add; the types here accept all that was seen and
+nothing that would have to be guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from synapse_models.errors import ProtocolViolation
+from synapse_models.failures import error_in_stream, failure_in
+from synapse_models.response import FinishReason, TokenAlternative, TokenLogprob, Usage
+
+DONE: Final = b"[DONE]"
+"""The data of the event that ends a stream."""
+
+FINISH_REASONS: Final[Mapping[str, FinishReason]] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "refusal",
+    "abort": "error",
+    "error": "error",
+}
+
+
+def finish_reason(raw: str | None) -> FinishReason | None:
+    """The shared word for a provider's; None stays None, and a word that nobody knows is ``other``."""
+    return None if not raw else FINISH_REASONS.get(raw, "other")
+
+
+class InputDetails(Struct, frozen=True):
+    cached_tokens: int | None = None
+    audio_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_creation_tokens: int | None = None
+
+
+class OutputDetails(Struct, frozen=True):
+    reasoning_tokens: int | None = None
+    audio_tokens: int | None = None
+
+
+class WireUsage(Struct, frozen=True):
+    """Usage as OpenAI reports it, with the top-level counts that other servers put beside it."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    prompt_tokens_details: InputDetails | None = None
+    completion_tokens_details: OutputDetails | None = None
+    cached_tokens: int | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+_NOTHING: Final = Usage()
+
+
+def usage(wire: WireUsage | None) -> Usage | None:
+    """The counts, None when there are none at all.
+
+    Cached tokens are part of the prompt's count here. Reasoning is part of the completion's, except on servers whose
+    total shows that they counted it beside.
+    """
+    if wire is None:
+        return None
+    given = wire.prompt_tokens_details or InputDetails()
+    made = wire.completion_tokens_details or OutputDetails()
+    reasoning = _first(made.reasoning_tokens, wire.reasoning_tokens)
+    found = Usage(
+        input_tokens=wire.prompt_tokens,
+        output_tokens=_output(wire, reasoning),
+        cache_read_tokens=_first(
+            given.cached_tokens, wire.cached_tokens, wire.prompt_cache_hit_tokens, wire.cache_read_input_tokens
+        ),
+        cache_write_tokens=_first(
+            given.cache_write_tokens, given.cache_creation_tokens, wire.cache_creation_input_tokens
+        ),
+        reasoning_tokens=reasoning,
+        input_audio_tokens=given.audio_tokens,
+        output_audio_tokens=made.audio_tokens,
+        reported_total=wire.total_tokens,
+    )
+    return None if found == _NOTHING else found
+
+
+def _output(wire: WireUsage, reasoning: int | None) -> int | None:
+    if wire.completion_tokens is None or wire.prompt_tokens is None or not reasoning:
+        return wire.completion_tokens
+    beside = wire.completion_tokens + reasoning
+    return beside if wire.total_tokens == wire.prompt_tokens + beside else wire.completion_tokens
+
+
+def _first(*counts: int | None) -> int | None:
+    return next((count for count in counts if count is not None), None)
+
+
+class WireAlternative(Struct, frozen=True):
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+    id: int | None = None
+
+
+class WireToken(Struct, frozen=True):
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+    id: int | None = None
+    top_logprobs: list[WireAlternative] | None = None
+
+
+def token_logprobs(wire: list[WireToken]) -> tuple[TokenLogprob, ...]:
+    """Log-probabilities in the shape of chat completions."""
+    return tuple(
+        TokenLogprob(
+            token=one.token,
+            logprob=one.logprob,
+            token_id=one.id,
+            token_bytes=_bytes(one.bytes),
+            alternatives=tuple(
+                TokenAlternative(
+                    token=other.token, logprob=other.logprob, token_id=other.id, token_bytes=_bytes(other.bytes)
+                )
+                for other in one.top_logprobs or ()
+            ),
+        )
+        for one in wire
+    )
+
+
+def _bytes(numbers: list[int] | None) -> bytes | None:
+    if numbers is None:
+        return None
+    try:
+        return bytes(numbers)
+    except ValueError:
+        raise ProtocolViolation("the bytes of a token are not bytes") from None
+
+
+_Document = TypeVar("_Document")
+
+
+def read_document(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document:
+    """A reply or an event as a typed document.
+
+    Raises:
+        ModelError: the document reports a failure although the status said success.
+        ProtocolViolation: it isn't JSON, or not of the protocol's shape.
+    """
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as caught:
+        problem = str(caught)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ProtocolViolation("the reply isn't JSON", excerpt=data.decode("utf-8", "replace")) from None
+    raise_reported(data)
+    raise ProtocolViolation(f"the reply isn't of the protocol's shape: {problem}")
+
+
+def raise_reported(data: bytes) -> None:
+    """Raises the failure that a document reports inside a success, and returns when it reports none."""
+    document: Any = msgspec.json.decode(data)
+    if isinstance(document, dict) and (failure := failure_in(document)) is not None:
+        raise error_in_stream(failure)

@@ -1,0 +1,131 @@
+"""The part of the composition root that puts the lanes together: what loads them, checks them, and finds them.
+
+``boot`` calls :func:`assemble_lanes` once, after the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.boot_catalog import CatalogParts
+from synapse_service.catalog.compiled import CatalogEntry, CatalogLane
+from synapse_service.catalog.roots import LaneFiles
+from synapse_service.clock import Clock
+from synapse_service.config import Settings
+from synapse_service.engine_builds import ENGINE_BUILDS
+from synapse_service.events import EventHub
+from synapse_service.lanes.catalog_lanes import CatalogLanes, catalog_model
+from synapse_service.lanes.lane import Lane, Pacing
+from synapse_service.lanes.loader import Loader
+from synapse_service.lanes.model import LaneModel
+from synapse_service.lanes.quarantine import CoolDown, Quarantine
+from synapse_service.lanes.records import StoredLanes, StoredSelfChecks, StoredSelfTests
+from synapse_service.lanes.registration import Registration
+from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.self_check_runs import LaneSelfCheck, SelfChecks
+from synapse_service.lanes.worker_launch import worker_launch
+from synapse_service.store.database import Store
+
+INTERACTIVE_TOKENS: Final = 3072
+"""Tokens of interactive rows that share one worker call."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneParts:
+    """What of the lanes outlives the assembly."""
+
+    lanes: LaneRegistry
+    loader: Loader
+
+    def summaries(self) -> list[dict[str, object]]:
+        """Every lane that exists for clients, as events show it."""
+        return [summary(lane) for lane in self.lanes.visible()]
+
+    def open_files(self) -> list[LaneFiles]:
+        """The files that a worker has open, or may open again for those whom its lane still serves."""
+        lanes = self.lanes
+        serving = [lane for lane in lanes.every() if lane.state != "unloaded"] + lanes.retiring()
+        return [LaneFiles(lane.lane_id, frozenset(file.sha256 for file in lane.model.files)) for lane in serving]
+
+
+def assemble_lanes(
+    *,
+    environ: Mapping[str, str],
+    store: Store,
+    models: CatalogParts,
+    leases: LeaseBook,
+    clock: Clock,
+    settings: Callable[[], Settings],
+    os_build: str,
+    hub: EventHub,
+) -> LaneParts:
+    """Put the parts together and bring back what earlier processes knew. Blocks; for boot."""
+    loader = Loader(
+        blobs=models.blobs,
+        values=StoredSelfTests(store, clock),
+        launch=lambda: worker_launch(environ),
+        clock=clock,
+        threads=lambda: settings().worker_threads,
+    )
+    outcomes = StoredSelfChecks(store, clock)
+    self_checks = SelfChecks(outcomes, leases, os_build, outcomes.load_all(), models.catalog.resource)
+
+    def download_job(entry: CatalogEntry) -> str | None:
+        job = models.downloads.of(entry)
+        return None if job is None else job.job_id
+
+    def changed(lane: Lane) -> None:
+        # A lane that is still being proven, was replaced, or is hidden doesn't exist for clients.
+        if lanes.find(lane.lane_id) is lane:
+            for topic in ("lanes", "models"):
+                hub.publish(topic, summary(lane), key=lane.lane_id)
+
+    async def keep_quarantine(lane: Lane) -> None:
+        await lanes.keep_quarantine(lane)
+
+    def make_lane(model: LaneModel, quarantine: Quarantine, self_check: LaneSelfCheck | None) -> Lane:
+        return Lane(
+            model,
+            loader=loader,
+            clock=clock,
+            pacing=lambda: Pacing(
+                INTERACTIVE_TOKENS, settings().bulk_quantum_tokens, settings().bulk_quantum_ms / 1000
+            ),
+            queue_capacity=lambda: settings().queue_capacity,
+            on_change=changed,
+            on_quarantine=keep_quarantine,
+            quarantine=quarantine,
+            self_check=self_check,
+        )
+
+    def free_form(registration: Registration, quarantined: str | None) -> Lane:
+        model = registration.lane_model(ENGINE_BUILDS[registration.manifest.engine])
+        return make_lane(model, Quarantine(quarantined), None)
+
+    def of_catalog(entry: CatalogEntry, lane: CatalogLane) -> Lane:
+        return make_lane(catalog_model(entry, lane), CoolDown(clock), self_checks.of(entry, lane))
+
+    records = StoredLanes(store, clock)
+    lanes = LaneRegistry(
+        records,
+        free_form,
+        catalog=CatalogLanes(
+            models.catalog,
+            models.availability,
+            models.installs,
+            of_catalog,
+            download_job=download_job,
+        ),
+        leases=leases,
+        cpu_lanes=lambda: settings().cpu_lanes,
+    )
+    lanes.restore(records.load_all())
+    return LaneParts(lanes, loader)
+
+
+def summary(lane: Lane) -> dict[str, object]:
+    """One lane as the topics ``lanes`` and ``models`` show it."""
+    return {"lane_id": lane.lane_id, "state": lane.state, "quarantined": lane.quarantine.active}

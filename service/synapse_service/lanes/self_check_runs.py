@@ -1,0 +1,196 @@
+"""Self-checks of the catalog's lanes: running them, keeping their outcomes, and refusing lanes that failed.
+
+=======  ==================================  =======  ==========================================================
+state    event                               next     effect
+=======  ==================================  =======  ==========================================================
+pending  a load, the numbers are right       passed   the lane serves, and later loads skip the check
+pending  a load, the numbers are wrong       failed   the lane refuses with ``self_check_failed`` and isn't loaded
+pending  a load, no numbers in good time     pending  the load fails with ``engine_crashed``; the next one repeats
+any      another key, in another process     pending  outcomes are kept under their key
+any      the model is removed                pending  a fresh download begins afresh
+=======  ==================================  =======  ==========================================================
+
+Which rows are computed and how they are judged is in ``self_check``; this file runs them on a lane's worker, and hands
+the outcome to the database. An outcome that can't be written holds for the life of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from synapse_engines.devices import Device
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.compiled import CatalogEntry, CatalogError, CatalogLane
+from synapse_service.lanes.refusals import refused
+from synapse_service.lanes.self_check import (
+    EmbedCheck,
+    EmbeddedCase,
+    ScoredCase,
+    SelfCheck,
+    SelfCheckKey,
+    Verdict,
+    ceiling_s,
+    evaluate_embed,
+    evaluate_rerank,
+    load_self_check,
+    self_check_key,
+)
+from synapse_service.lanes.worker_faults import WorkerRefused
+from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.logs import get_logger
+from synapse_service.store.errors import StoreError
+from synapse_wire.errors import SynapseError
+from synapse_wire.results import SelfCheckState
+
+_log = get_logger(__name__)
+
+
+class SelfCheckRecords(Protocol):
+    """Where outcomes are kept."""
+
+    async def save(self, key: SelfCheckKey, outcome: SelfCheckState) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SelfChecks:
+    """Makes the self-checks of lanes, and holds what they share.
+
+    ``known`` are the outcomes of earlier processes by check id, each taken out by the first check that asks. ``read``
+    gives the bytes of a file beside the catalog, ``ceiling_s`` says how long the check of a backend may take.
+    """
+
+    records: SelfCheckRecords
+    leases: LeaseBook
+    os_build: str
+    known: dict[str, SelfCheckState]
+    read: Callable[[str], bytes]
+    ceiling_s: Callable[[Device], float] = ceiling_s
+
+    def of(self, entry: CatalogEntry, lane: CatalogLane) -> LaneSelfCheck:
+        """The check of a lane: as an earlier process left it, and pending if it is made a second time."""
+        return LaneSelfCheck(entry, lane, self)
+
+
+class LaneSelfCheck:
+    """The self-check of one lane. ``outcome`` is its present state, ``running`` is true while a worker computes it."""
+
+    def __init__(self, entry: CatalogEntry, lane: CatalogLane, shared: SelfChecks) -> None:
+        """Use :meth:`SelfChecks.of`."""
+        self._entry = entry
+        self._lane = lane
+        self._shared = shared
+        self._key = self_check_key(lane, shared.os_build, entry.self_check.revision)
+        self.check_id = self._key.check_id
+        pending = SelfCheckState(state="pending", check_id=self.check_id)
+        self.outcome = shared.known.pop(self.check_id, pending)
+        self.running = False
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome.state == "passed"
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome.state == "failed"
+
+    def require(self) -> None:
+        """Let a lane pass that has not failed; raises ``self_check_failed``."""
+        if self.failed:
+            raise self._failure(str(self.outcome.reason))
+
+    async def run(self, worker: WorkerProcess) -> None:
+        """Check a lane that was just loaded, unless it has passed before.
+
+        Raises ``self_check_failed`` for wrong numbers, ``engine_crashed`` for none within the ceiling, and WorkerFault.
+        """
+        if self.passed:
+            return
+        self.running = True
+        try:
+            with self._shared.leases.holding(self._lane.lane_id, "self_check", self.check_id):
+                verdict = await self._judge(worker)
+        finally:
+            self.running = False
+        await self._conclude(verdict)
+        self.require()
+
+    async def _judge(self, worker: WorkerProcess) -> Verdict:
+        try:
+            check = await asyncio.to_thread(load_self_check, self._entry, self._shared.read)
+        except CatalogError as error:
+            # The release is damaged, not the lane: nothing is kept.
+            _log.error("self_check_unusable", lane_id=self._lane.lane_id, problem=str(error))
+            raise self._failure("figures_unusable") from error
+        limit_s = self._shared.ceiling_s(self._lane.backend)
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._compute(check, worker)
+        except WorkerRefused as refusal:
+            raise refused(self._lane.lane_id, refusal) from refusal
+        except TimeoutError as error:
+            raise SynapseError(
+                "engine_crashed",
+                f"the self-check of {self._lane.lane_id} did not end within {limit_s:g} s",
+                details={"lane_id": self._lane.lane_id, "reason": "self_check_ceiling"},
+            ) from error
+
+    async def _compute(self, check: SelfCheck, worker: WorkerProcess) -> Verdict:
+        lengths = [len(case.ids) for case in check.cases]
+        ids = b"".join(struct.pack(f"<{len(case.ids)}i", *case.ids) for case in check.cases)
+        if isinstance(check, EmbedCheck):
+            rows = (await worker.embed(lengths, ids, "f32")).rows
+            vectors = {
+                case.id: EmbeddedCase(case.ids, _vector(row, len(case.vector)))
+                for case, row in zip(check.cases, rows, strict=True)
+            }
+            return evaluate_embed(check, vectors)
+        readout = self._entry.spec.numerics.readout
+        assert readout is not None
+        scored = await worker.score(lengths, ids)
+        scores = {
+            case.id: ScoredCase(case.ids, math.nan if score is None else score, scored.token_ids)
+            for case, score in zip(check.cases, scored.scores, strict=True)
+        }
+        return evaluate_rerank(check, scores, dtype=self._lane.spec.dtype, readout=readout)
+
+    async def _conclude(self, verdict: Verdict) -> None:
+        self.outcome = SelfCheckState(
+            state="passed" if verdict.passed else "failed",
+            check_id=self.check_id,
+            reason=msgspec.UNSET if verdict.reason is None else verdict.reason,
+            evidence=dict(verdict.evidence),
+        )
+        lane_id = self._lane.lane_id
+        if verdict.passed:
+            _log.info("self_check_passed", lane_id=lane_id, **verdict.evidence)
+        else:
+            _log.error("self_check_failed", lane_id=lane_id, reason=verdict.reason, problem=verdict.message)
+        try:
+            await self._shared.records.save(self._key, self.outcome)
+        except StoreError as error:
+            _log.warning("self_check_not_kept", lane_id=lane_id, reason=error.reason)
+
+    def _failure(self, reason: str) -> SynapseError:
+        return SynapseError(
+            "self_check_failed",
+            f"{self._lane.lane_id} doesn't give the right numbers on this machine ({reason.replace('_', ' ')}); remove "
+            "the model and download it again, or use another",
+            details={
+                "model_id": self._lane.lane_id,
+                "backend": self._lane.backend,
+                "check_id": self.check_id,
+                "reason": reason,
+            },
+        )
+
+
+def _vector(row: bytes, dims: int) -> tuple[float, ...]:
+    """The numbers of a raw row; a worker gives no bytes for one that isn't finite."""
+    return struct.unpack(f"<{len(row) // 4}f", row) if row else (math.nan,) * dims

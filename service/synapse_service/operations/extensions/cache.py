@@ -1,0 +1,34 @@
+"""``cache.usage``: what the models take on the disk, for people who have to make room."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from synapse_service.catalog.blobs import BlobStore
+from synapse_service.catalog.collector import Collector
+from synapse_service.catalog.disk_work import disk_work
+from synapse_service.catalog.usage import usage
+from synapse_service.router import Call, Router
+from synapse_wire import params as p
+from synapse_wire import results as r
+
+
+def register(router: Router, blobs: BlobStore, collector: Collector, limit_bytes: Callable[[], int]) -> None:
+    """Serve the operation."""
+
+    async def cache_usage(call: Call, params: p.NoParams) -> r.CacheUsage:
+        survey = await collector.survey()
+        quarantined = sum(survey.quarantined.values())
+        return r.CacheUsage(
+            path=str(blobs.root),
+            used_bytes=sum(survey.sizes.values()),
+            reclaimable_bytes=sum(survey.unneeded.values()) + quarantined,
+            arriving_bytes=await disk_work(blobs.staged_bytes),
+            quarantined_bytes=quarantined,
+            free_bytes=(await disk_work(shutil.disk_usage, blobs.root)).free,
+            limit_bytes=limit_bytes(),
+            models=usage(survey),
+        )
+
+    router.add("cache.usage", cache_usage)
