@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 import aiohttp
 import msgspec
+import truststore
 
 from synapse_models.errors import ConnectionFailed
 from synapse_models.policy import ConnectionIdentity
@@ -129,17 +130,22 @@ class HttpJson:
 
     def _open(self) -> aiohttp.ClientSession:
         """The session is made at the first call, because it belongs to the event loop that is running then."""
-        tls = self._identity.tls
-        context = ssl.create_default_context(cafile=None if tls == "system" else tls)
         self._session = aiohttp.ClientSession(
             # The pool's limiter is the limit; a second one here would make calls wait where nobody sees it.
-            connector=aiohttp.TCPConnector(limit=0, ssl=context, enable_cleanup_closed=False),
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls()),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s),
             read_bufsize=1 << 18,
             trust_env=False,
         )
         return self._session
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        if self._identity.origin.startswith("http:"):
+            return True  # never used, and certificates take their time to read
+        if self._identity.tls == "system":
+            return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return ssl.create_default_context(cafile=self._identity.tls)
 
 
 CONNECTION_FAMILIES: Final[dict[str, Callable[[ConnectionIdentity, float], Connection]]] = {HTTP_JSON: HttpJson}

@@ -211,9 +211,7 @@ class ConnectionPool:
             yield
 
     @contextlib.asynccontextmanager
-    async def exchange(
-        self, call: Call, *, timeouts: Timeouts, local: Sequence[Limiter] = ()
-    ) -> AsyncIterator[Reply]:
+    async def exchange(self, call: Call, *, timeouts: Timeouts, local: Sequence[Limiter] = ()) -> AsyncIterator[Reply]:
         """Sends a call and holds its slots until the caller leaves the block, however it leaves it.
 
         Raises:

@@ -37,11 +37,9 @@ _SPECS: Final = (
             sampled_logprobs=_YES,
             top_logprobs=_YES,
             reasoning=Supported(
-                options={"effort": _EFFORT_WORDS},
-                unsupported_options={
-                    "budget_tokens": "chat completions take an effort, not a number of tokens",
-                    "summary": "chat completions have no way to ask for a summary of the thinking",
-                },
+                # Nothing on the wire asks for visible thinking; "auto" requires of the reply that it is there.
+                options={"effort": _EFFORT_WORDS, "summary": ("auto",)},
+                unsupported_options={"budget_tokens": "chat completions take an effort, not a number of tokens"},
             ),
             function_tools=_YES,
             hosted_tools=Supported(options={"kinds": ("web_search",)}),

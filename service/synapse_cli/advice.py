@@ -44,9 +44,10 @@ _NEXT: Final[Mapping[str, str]] = {
     "self_check_failed": "Its numbers are wrong on this machine, so it doesn't serve. Get its files again, or use "
     "another model.",
     # Installation.
-    "model_not_installed": "Get it with `synapse call models.download`, or wait for the one that the details name.",
+    "model_not_installed": "Get it with `synapse models download`, or wait for the one that the details name.",
     "model_in_use": "Let what holds it finish, then try again.",
-    "download_failed": "Look at the network and at the proxy in `synapse settings get`.",
+    "download_failed": "Look at the network, at the proxy in `synapse settings get`, and at the disk with "
+    "`synapse models usage`.",
     # Durable work and the store.
     "module_restarted": "The service was restarted meanwhile. The same work under the same request key goes on "
     "where it stopped; `synapse embed --file` does that when it is run again.",

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -134,7 +134,8 @@ class _Run:
                 with disk_errors(self.files):
                     self._take(item, vectors)
         if last is None or self.waiting:
-            raise CommandError("incomplete", f"{len(self.waiting)} vectors did not come.", self.how_to_go_on)
+            problem = f"{len(self.waiting)} of {self.survey.count} vectors did not come."
+            raise CommandError("incomplete", problem, self.how_to_go_on)
         facts = self._facts(last)
         with disk_errors(self.files):
             vectors.finish()
@@ -230,11 +231,13 @@ def _opened(order: Order, files: OutputFiles) -> Iterator[BinaryIO]:
         raise CommandError(
             "input_unreadable", f"{order.source} can't be read: {error.strerror}.", "Look at its permissions."
         ) from error
-    with nullcontext() if order.source is None else file:
-        if order.source is not None and file.seekable():
-            yield file
-            return
-        with tempfile.TemporaryFile(dir=order.target.parent) as copy:
-            with disk_errors(files):
-                shutil.copyfileobj(file, copy, 1 << 20)
-            yield copy
+    with ExitStack() as opened:
+        if order.source is not None:
+            opened.enter_context(file)
+            if file.seekable():
+                yield file
+                return
+        with disk_errors(files):
+            copy = opened.enter_context(tempfile.TemporaryFile(dir=order.target.parent))
+            shutil.copyfileobj(file, copy, 1 << 20)
+        yield copy

@@ -6,6 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+BYTES: Final = "bytes"
+"""The unit of work that is counted in bytes, which read better as MB and GB."""
+
 WINDOW_S: Final = 30.0
 """A rate is that of the latest seconds. What a resumed job had done before comes in a burst, and is soon forgotten."""
 
@@ -33,6 +36,15 @@ def rate(per_second: float) -> str:
     return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.3g}/s"
 
 
+def size(number: float) -> str:
+    """A number of bytes in the unit that fits, with three digits."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} bytes" if unit == "bytes" else f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} TB"
+
+
 def share(done: int, total: int) -> str:
     """How much of a whole is done, in percent. Only the whole is 100%."""
     percent = 100 * done // total if total else 0
@@ -41,11 +53,12 @@ def share(done: int, total: int) -> str:
 
 def progress(done: int, total: int, unit: str = "", pace: tuple[float, float] | None = None) -> str:
     """How far a piece of work is, and with its ``pace`` (units a second, seconds left) for how much longer."""
-    text = f"{count(done)} of {count(total)} {unit}".rstrip()
+    text = f"{count(done)} of {count(total)} {unit}".rstrip() if unit != BYTES else f"{size(done)} of {size(total)}"
     if pace is None:
         return text
     per_second, left_s = pace
-    return f"{text}, {rate(per_second)}, {duration(left_s * 1000)} left"
+    speed = rate(per_second) if unit != BYTES else f"{size(per_second)}/s"
+    return f"{text}, {speed}, {duration(left_s * 1000)} left"
 
 
 class Pace:

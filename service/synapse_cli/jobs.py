@@ -64,7 +64,8 @@ def brief(row: JobRow) -> str:
 def progress_of(row: JobRow) -> str:
     """How far a job is, and for how much longer it will run."""
     pace = (row.rate, row.eta_ms / 1000) if isinstance(row.rate, float) and isinstance(row.eta_ms, int) else None
-    return figures.progress(row.items_done, row.items_total, pace=pace)
+    unit = figures.BYTES if row.kind == "models.download" else ""
+    return figures.progress(row.items_done, row.items_total, unit, pace)
 
 
 def error_of(job: JobRow | JobStatus) -> SynapseError | None:

@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from synapse_cli import exits
-from synapse_cli.commands import call, demo, doctor, embed, jobs, logs, models, probe, serve, settings, status, stop
+from synapse_cli.commands import (
+    call,
+    demo,
+    doctor,
+    embed,
+    jobs,
+    logs,
+    models,
+    plan,
+    probe,
+    serve,
+    settings,
+    status,
+    stop,
+)
 
 app = typer.Typer(
     name="synapse",
@@ -23,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for family in (demo, serve, status, doctor, embed, jobs, models, probe, settings, logs, call, stop):
+for family in (demo, serve, status, doctor, embed, jobs, models, plan, probe, settings, logs, call, stop):
     family.register(app)
 
 

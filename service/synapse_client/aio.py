@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from synapse_client import calls
 from synapse_client.backoff import BUSY_S, HELLO_S, RECONNECT_S, pauses
+from synapse_client.catalog import AsyncCatalogMethods
 from synapse_client.client import DEFAULT_TIMEOUT_S, default_address, program_name
 from synapse_client.errors import Busy, ClientClosed, ConnectionLost, JobUnfinished, NoReply, ServiceNotRunning
 from synapse_client.events import EventStream
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(AsyncCatalogMethods):
     """An asyncio connection to the service of this user; for use in one event loop.
 
     Arguments, errors and the rule about repeating requests are those of :class:`synapse_client.Client`. Requests are

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 DEADLINE_GRACE_S: Final = 2.0
 """How much longer than ``deadline_ms`` a caller waits, so that the service's own typed answer arrives first."""
 
+REMOVAL_S: Final = 600.0
+"""How long a caller waits while files are removed."""
+
 T = TypeVar("T")
 
 
@@ -172,6 +175,47 @@ def jobs_cancel(job_id: str) -> Call[r.JobStatus]:
 
 def admission_status() -> Call[r.AdmissionStatus]:
     return _shaped("admission.status", r.AdmissionStatus)
+
+
+def models_catalog(
+    query: str | None, task: str | None, runnable_here: bool | None, installed: bool | None
+) -> Call[r.ModelsCatalog]:
+    return _shaped(
+        "models.catalog", r.ModelsCatalog, query=query, task=task, runnable_here=runnable_here, installed=installed
+    )
+
+
+def models_download(catalog_id: str, request_key: str | None) -> Call[r.DownloadStatus]:
+    return _shaped("models.download", r.DownloadStatus, catalog_id=catalog_id, request_key=request_key)
+
+
+def models_download_cancel(job_id: str) -> Call[r.DownloadStatus]:
+    return _shaped("models.download.cancel", r.DownloadStatus, job_id=job_id)
+
+
+def download_status(job_id: str) -> Call[r.DownloadStatus]:
+    return _shaped("model.status", r.DownloadStatus, job_id=job_id)
+
+
+def downloads_list(limit: int | None) -> Call[r.DownloadsList]:
+    return _shaped("downloads.list", r.DownloadsList, limit=limit)
+
+
+def models_remove(catalog_id: str) -> Call[r.ModelRemoved]:
+    return _shaped("models.remove", r.ModelRemoved, wait_s=REMOVAL_S, catalog_id=catalog_id)
+
+
+def cache_pin(model_id: str | None, catalog_id: str | None, pinned: bool, owner: str | None) -> Call[r.CachePins]:
+    return _shaped("cache.pin", r.CachePins, model_id=model_id, catalog_id=catalog_id, pinned=pinned, owner=owner)
+
+
+def cache_gc(dry_run: bool) -> Call[r.CacheCollected]:
+    # Looking for every file and removing gigabytes of them takes its time on a slow disk.
+    return _shaped("cache.gc", r.CacheCollected, wait_s=REMOVAL_S, dry_run=dry_run)
+
+
+def cache_usage() -> Call[r.CacheUsage]:
+    return _shaped("cache.usage", r.CacheUsage)
 
 
 def probe_start(model_id: str) -> Call[r.JobAccepted]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from synapse_client import calls
 from synapse_client.backoff import BUSY_S, HELLO_S, RECONNECT_S, pauses
+from synapse_client.catalog import CatalogMethods
 from synapse_client.connection import Connection
 from synapse_client.errors import Busy, ClientClosed, ConnectionLost, JobUnfinished, NoReply, ServiceNotRunning
 from synapse_client.protocol import MAX_IN_FLIGHT
@@ -54,7 +55,7 @@ def program_name() -> str:
     return "".join(char for char in name if char.isprintable())[:256] or "python"
 
 
-class Client:
+class Client(CatalogMethods):
     """A blocking connection to the service of this user.
 
     ``address`` is a socket path, by default the one that the service of this user takes; ``home`` is what the service

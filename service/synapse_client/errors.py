@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from synapse_wire.results import JobStatus
+    from synapse_wire.results import DownloadStatus, JobStatus
 
 
 class ClientError(Exception):
@@ -93,7 +93,7 @@ class JobUnfinished(ClientError, TimeoutError):
 
     code = "job_unfinished"
 
-    def __init__(self, status: JobStatus, waited_s: float) -> None:
+    def __init__(self, status: JobStatus | DownloadStatus, waited_s: float) -> None:
         super().__init__(
             f"Job {status.job_id} ({status.kind}) is still {status.state} after {waited_s:.1f} s.",
             "It goes on in the service; wait for it again with the same job id.",

@@ -193,6 +193,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
             return
         self._transport.set_write_buffer_limits(high=host.limits.high_water)
+        host.listener.widen(transport)
         self.id = next(host.numbers)
         host.connections[self.id] = self
 

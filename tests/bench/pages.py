@@ -121,7 +121,8 @@ def measure_reads(report: Report) -> None:
     rates: dict[tuple[str, int], list[float]] = {}
     with minilm_service() as service, service.client() as client:
         job_id, pages = finished_job(client)
-        requests = [line("embed.result", {"job_id": job_id, "cursor": cursor}) for cursor in range(pages)]
+        # Twice as many as are ever under way, because their ids have to differ.
+        requests = [line(number, job_id, number % pages) for number in range(2 * pages * AHEAD)]
         page = reply(service.address, requests[0])
         with copier(page) as (address, pid), own_cores([service.pid, pid]):
             for round_ in range(READ_ROUNDS + 1):
@@ -155,8 +156,10 @@ def finished_job(client: Client) -> tuple[str, int]:
     return job_id, pages - 1  # The last one isn't full.
 
 
-def line(method: str, params: object) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+def line(number: int, job_id: str, cursor: int) -> bytes:
+    """One request."""
+    params = {"job_id": job_id, "cursor": cursor}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "embed.result", "params": params}).encode() + b"\n"
 
 
 def reply(address: str, request: bytes) -> bytes:

@@ -246,6 +246,10 @@ def test_embed_refuses_to_mix_two_fingerprints(fake: FakeService, run: Run) -> N
     result = run("embed", "-m", "mini", "--json", *(["x"] * 65))
     assert (result.exit_code, result.stdout) == (1, "")
     assert json.loads(result.stderr)["code"] == "fingerprint_changed"
+    fake.received.clear()
+    plain = run("embed", "-m", "mini", *(["x"] * 65))
+    assert (plain.exit_code, plain.stdout) == (1, "")
+    assert "  code: fingerprint_changed" in plain.stderr.splitlines()
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

@@ -167,7 +167,7 @@ def test_inverse_frequencies_are_float32_values() -> None:
 
 
 def test_the_service_side_imports_no_array_library() -> None:
-    modules = "artifacts, backend, errors, families, tokenizer"
+    modules = "artifacts, backend, composition, errors, families, readout, tokenizer"
     code = (
         f"import sys; from synapse_engines import {modules}; "
         "print([name for name in ('numpy', 'openvino', 'mlx', 'torch') if name in sys.modules])"

@@ -41,7 +41,8 @@ async def running(room: Room) -> AsyncIterator[Serving]:
     AdmissionOperations(lanes=lanes, book=room.book, ledger=ledger).register(router)  # type: ignore[arg-type]
     hub = EventHub(room.clock, room.clock.call_later)
     room.book._publish = lambda row, terminal: hub.publish("jobs", row, terminal=terminal, key=row.job_id)
-    extension_jobs.register(router, room.book, hub)
+    downloads = SimpleNamespace(job_rows=dict)
+    extension_jobs.register(router, room.book, downloads, hub)  # type: ignore[arg-type]
     extension_events.register(router, hub)
 
     def prepare(server: Any, endpoint: Any) -> None:

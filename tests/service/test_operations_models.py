@@ -13,10 +13,11 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import StubLoader, ask, make_lane, no_catalog, paper_registration, until
+from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, uninstalled, until
 from fixtures.workers import expected_text
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.compiled import shipped_catalog
 from synapse_service.certify.ledger import Certification, CertificationLedger
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.config import Settings
@@ -50,7 +51,7 @@ class Desk:
         self.lanes = LaneRegistry(
             StoredLanes(store, self.clock),
             self._make,
-            catalog=no_catalog(),
+            catalog=uninstalled(shipped_catalog()),
             leases=self.leases,
             cpu_lanes=lambda: self.settings.cpu_lanes,
         )
@@ -99,8 +100,7 @@ class Desk:
 
     @property
     def lane(self) -> Lane:
-        (lane,) = self.lanes.every()
-        return lane
+        return self.lanes.get("m")
 
     def row(self) -> dict[str, Any]:
         (row,) = msgspec.to_builtins(self.operations.list(CALL, NoParams()).models)
@@ -273,7 +273,8 @@ async def test_a_lane_that_is_loading_is_not_unloaded(desk: Desk) -> None:
 async def test_a_catalog_id_is_no_lane(desk: Desk) -> None:
     error = await desk.refusal("gte-modernbert-base")
     assert (error.code, error.level) == ("invalid_request", "semantic")
-    assert error.details == {"catalog_id": "gte-modernbert-base", "lane_ids": []}
+    lane_ids = ["gte-modernbert-base-metal", "gte-modernbert-base-cpu"]
+    assert error.details == {"catalog_id": "gte-modernbert-base", "lane_ids": lane_ids}
 
 
 @pytest.mark.parametrize("model_id", ["gte-modernbert-base-vulkan", "absent"])
@@ -351,5 +352,3 @@ async def test_an_id_of_the_catalog_is_refused(desk: Desk) -> None:
         await desk.operations.load(CALL, request(model_id="qwen3-embedding-0.6b-cpu"))
     assert (refusal.value.code, refusal.value.level) == ("invalid_request", "semantic")
     assert refusal.value.details == {"model_id": "qwen3-embedding-0.6b-cpu"}
-
-

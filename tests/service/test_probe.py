@@ -14,9 +14,10 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import StubLoader, StubWorker, ask, make_lane, no_catalog, paper_registration, until
+from fixtures.lanes import StubLoader, StubWorker, ask, make_lane, paper_registration, uninstalled, until
 from synapse_engines.worker.protocol import Measured
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.compiled import shipped_catalog
 from synapse_service.certify.fixture import embed_fixture
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import MachineProfile
@@ -68,7 +69,7 @@ class Desk:
         self.references = References()
         self.records = StoredLanes(store, self.clock)
         self.lanes = LaneRegistry(
-            self.records, self._make, catalog=no_catalog(), leases=self.leases, cpu_lanes=lambda: True
+            self.records, self._make, catalog=uninstalled(shipped_catalog()), leases=self.leases, cpu_lanes=lambda: True
         )
         self.ledger = CertificationLedger(StoredCertifications(store), MACHINE.id, embed_fixture().revision)
         self.book = JobBook(

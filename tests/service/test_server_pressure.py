@@ -75,7 +75,7 @@ async def test_events_are_refused_long_before_replies_are() -> None:
 
     def keep(call: Call, params: NoParams) -> str:
         connections.append(call.connection)
-        return "x" * (512 * KIB)
+        return "x" * (4096 * KIB)  # More than the system buffers.
 
     router.add_inline("models.list", keep)
     async with serving(router, limits=Limits(event_bytes=64 * KIB)) as running:

@@ -73,6 +73,5 @@ class ModelProfile(Record, frozen=True):
 FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "max_tokens_key": ("max_tokens", "max_completion_tokens"),
     "reasoning_control": ("effort", "budget", "adaptive", "level", "none"),
-    "thinking_always_on": ("true", "false"),
 }
 """The facts that dialects ask for, with the values that they can take (as text)."""

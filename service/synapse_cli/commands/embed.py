@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from synapse_cli.output import Output
+    from synapse_cli.reporting import CommandError
     from synapse_client import Client
 
 CHUNK_ITEMS: Final = 64
@@ -68,10 +69,11 @@ def embed(
 ) -> None:
     """Embed texts. With --json, prints what the service answers, the vectors as JSON numbers.
 
-    With --file, any number of texts: each line is a JSON string, or an object with an id and a text. Beside the vectors
-    goes OUT.json with their fingerprint, and for .npy OUT.ids.jsonl with the ids of its rows. The work is done by jobs
-    that survive this command, the connection and the service. Interrupted, by whatever, it is taken up by running the
-    same command again: what is computed is read, and only the rest is computed.
+    With --file, any number of texts: each line is a JSON string, or an object with an id and a text. A .npy file has
+    its rows in the order of the texts and their ids in <out>.ids.jsonl; the other formats go by id. The fingerprint of
+    the vectors is in <out>.json. The work is done by jobs that survive this command, the connection and the service:
+    when it was interrupted, by whatever, run the same command again. It reads what is computed, and only the rest is
+    computed.
     """
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
@@ -96,7 +98,7 @@ def embed(
 
 
 def _check_files(file: Path, out: Path) -> None:
-    from synapse_cli.vector_files import SUFFIXES
+    from synapse_cli.vector_files import SUFFIXES, OutputFiles
 
     if str(file) != "-" and (file.is_dir() or not file.exists()):
         raise typer.BadParameter(f"there is no file {file}")
@@ -104,8 +106,9 @@ def _check_files(file: Path, out: Path) -> None:
         raise typer.BadParameter(f"--out names a file that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} doesn't exist")
-    if out.exists() and file.exists() and out.samefile(file):
-        raise typer.BadParameter("--file and --out are the same file")
+    written = OutputFiles(out, overwrite=False).paths
+    if any(path.exists() and file.exists() and path.samefile(file) for path in written):
+        raise typer.BadParameter(f"{file} would be overwritten")
 
 
 def _embed(client: Client, output: Output, model: str | None, given: Sequence[str], deadline_ms: int | None) -> None:
@@ -118,14 +121,18 @@ def _embed(client: Client, output: Output, model: str | None, given: Sequence[st
     pieces = list(chunks(given))
     with output.progress("Embedding", hidden=len(pieces) == 1) as progress:
         rows: list[list[str]] = []
+        fingerprint = ""
         for start, chunk in pieces:
             ids = [str(start + index) for index in range(len(chunk))]
             answer = client.embed_batch(name, chunk, ids=ids, deadline_ms=deadline_ms)
+            if fingerprint not in ("", answer.fingerprint):
+                raise _model_exchanged()
+            fingerprint = answer.fingerprint
             for item, vector, tokens in zip(answer.ids, answer.vectors, answer.token_counts, strict=True):
                 rows.append([item, str(tokens), " ".join(f"{value:+.6f}" for value in vector[:_SHOWN_NUMBERS])])
             progress.to(start + len(chunk), len(given))
     output.table(["text", "tokens", f"first {_SHOWN_NUMBERS} of {answer.dims} numbers"], rows)
-    output.line(f"fingerprint {answer.fingerprint}")
+    output.line(f"fingerprint {fingerprint}")
 
 
 def chunks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -181,18 +188,22 @@ def _merged(answers: Iterator[dict[str, msgspec.Raw]]) -> dict[str, Any]:
     """Several answers as one. Numbers stay as the service wrote them."""
     import msgspec
 
-    from synapse_cli.reporting import CommandError
-
     merged: dict[str, Any] = {}
     for answer in answers:
         if not merged:
             merged = {**answer, **{name: [] for name in _LISTS}}
         elif bytes(merged["fingerprint"]) != bytes(answer["fingerprint"]):
-            raise CommandError(
-                "fingerprint_changed",
-                "The model was exchanged while its texts were embedded.",
-                "Embed them again; vectors of two fingerprints can't be compared.",
-            )
+            raise _model_exchanged()
         for name in _LISTS:
             merged[name] += msgspec.json.decode(answer[name], type=list[msgspec.Raw])
     return merged
+
+
+def _model_exchanged() -> CommandError:
+    from synapse_cli.reporting import CommandError
+
+    return CommandError(
+        "fingerprint_changed",
+        "The model was exchanged while its texts were embedded.",
+        "Embed them again; vectors of two fingerprints can't be compared.",
+    )

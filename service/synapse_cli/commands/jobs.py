@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from synapse_client import Client
     from synapse_wire.results import JobRow
 
+DOWNLOAD: Final = "models.download"
+"""The kind of job that has a status and operations of its own."""
+
 NEWEST: Final = 1000
 """Jobs that the service lists at a time, at most."""
 
@@ -21,12 +24,18 @@ JobId = Annotated[str, typer.Argument(metavar="JOB_ID", help="The id of a job, a
 
 
 class State(StrEnum):
+    """Those of jobs, and then those that only downloads have."""
+
     queued = "queued"
     running = "running"
     paused_needs_reauth = "paused_needs_reauth"
     done = "done"
     failed = "failed"
     needs_reauth_expired = "needs_reauth_expired"
+    downloading = "downloading"
+    verifying = "verifying"
+    committed = "committed"
+    cancelled = "cancelled"
 
 
 def register(app: typer.Typer) -> None:
@@ -68,14 +77,18 @@ def list_jobs(
 
 def status(job_id: JobId, home: Home = None, as_json: Json = False) -> None:
     """Show one job. Exits with 1 when it ended without its result."""
+    from synapse_cli import downloads
     from synapse_cli.jobs import show
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
 
     output = Output(as_json)
     with reporting(output, "look at the job"), open_client(home) as client:
-        found = client.job_status(job_id)
-        show(output, found, _row(client, job_id))
+        row = _row(client, job_id)
+        if row is not None and row.kind == DOWNLOAD:
+            downloads.show(output, client.download_status(job_id), row)
+        else:
+            show(output, client.job_status(job_id), row)
 
 
 def wait(
@@ -85,6 +98,7 @@ def wait(
     as_json: Json = False,
 ) -> None:
     """Wait until a job has ended. Exits with 1 when it fails, or isn't done in time. Ctrl-C leaves it running."""
+    from synapse_cli import downloads
     from synapse_cli.jobs import show
     from synapse_cli.jobs import wait as wait_for
     from synapse_cli.output import Output
@@ -92,18 +106,28 @@ def wait(
 
     output = Output(as_json)
     with reporting(output, f"finish job {job_id}"), open_client(home) as client:
+        row = _row(client, job_id)
+        if row is not None and row.kind == DOWNLOAD:
+            ended = downloads.wait(client, output, job_id, f"Downloading {row.model_id}", timeout_s=timeout)
+            downloads.show(output, ended, _row(client, job_id))
+            return
         final = wait_for(client, output, job_id, f"Job {job_id}", unit="items", timeout_s=timeout)
         show(output, final, _row(client, job_id))
 
 
 def cancel(job_id: JobId, home: Home = None, as_json: Json = False) -> None:
     """End a job. What it has committed stays readable, and the same work under its request key takes it up again."""
+    from synapse_cli import downloads
     from synapse_cli.jobs import error_of
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
 
     output = Output(as_json)
     with reporting(output, f"cancel job {job_id}"), open_client(home) as client:
+        row = _row(client, job_id)
+        if row is not None and row.kind == DOWNLOAD:
+            downloads.show_cancelled(output, client.models_download_cancel(job_id))
+            return
         ended = client.jobs_cancel(job_id)
     if as_json:
         output.json(ended)

@@ -1,4 +1,4 @@
-"""`synapse models`: list, load, look at, unload."""
+"""`synapse models`: list, load, look at, unload; with what ``catalog`` adds to it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from synapse_cli.commands import catalog
 from synapse_cli.options import Home, Json, ModelId, Wait
 
 if TYPE_CHECKING:
@@ -34,17 +35,18 @@ class Overlength(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    models = typer.Typer(help="List, load, look at and unload models.", invoke_without_command=True)
+    models = typer.Typer(help="Install, load, look at and remove models.", invoke_without_command=True)
     models.callback()(default)
     models.command("list")(list_models)
     models.command()(load)
     models.command()(status)
     models.command()(unload)
+    catalog.register(models)
     app.add_typer(models, name="models")
 
 
 def default(context: typer.Context, home: Home = None, as_json: Json = False) -> None:
-    """List, load, look at and unload models. Without a subcommand: list."""
+    """Install, load, look at and remove models. Without a subcommand: list."""
     if context.invoked_subcommand is None:
         list_models(home, as_json)
 

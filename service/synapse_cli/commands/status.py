@@ -12,7 +12,7 @@ def register(app: typer.Typer) -> None:
 
 
 def status(home: Home = None, as_json: Json = False) -> None:
-    """Show whether the service runs, where, with which models and jobs. Exits with 3 when it doesn't run."""
+    """Show whether the service runs, and what it is doing. Exits with 3 when it doesn't run."""
     from synapse_cli import figures, jobs
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -68,7 +67,8 @@ class LiveDownload:
     """A download. ``lease`` holds all files of its entry, those that are here and those to come.
 
     ``ending`` is true once its work is over or was told to stop: what remains is to clean up, which nothing may
-    interrupt. ``bytes_done`` and ``bytes_total`` are about the files that have to be fetched.
+    interrupt. ``publishes`` is true from the moment in which its files may be in the store. ``bytes_done`` and
+    ``bytes_total`` are about the files that have to be fetched.
     """
 
     job_id: str
@@ -79,12 +79,12 @@ class LiveDownload:
     meter: RateMeter
     state: DownloadState = "queued"
     ending: bool = False
+    publishes: bool = False
     bytes_done: int = 0
     bytes_total: int = 0
     terminal_ms: int | None = None
     error: WireError | None = None
     staged: list[Staged] = field(default_factory=list)
-    task: asyncio.Task[None] | None = None
 
     @property
     def remaining_bytes(self) -> int:

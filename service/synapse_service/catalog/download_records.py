@@ -126,11 +126,9 @@ def end(job_id: str, ended: End, *, only_from: DownloadState | None = None) -> b
     return won
 
 
-def take_blobs(job_id: str) -> list[str]:
-    """The blobs that a job published and did not commit; from now on nobody remembers that it did."""
-    digests = [row.sha256 for row in DownloadBlob.select().where(DownloadBlob.job == job_id)]
+def forget_blobs(job_id: str) -> None:
+    """The blobs that a job published and did not commit are gone."""
     DownloadBlob.delete().where(DownloadBlob.job == job_id).execute()
-    return digests
 
 
 def stored_status(job_id: str, now_ms: int) -> DownloadStatus | None:

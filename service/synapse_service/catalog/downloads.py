@@ -244,6 +244,7 @@ class Downloads:
         await self._set_downloading(job)
         await self._fetch(job, wanted)
         digests = [staged.file.sha256 for staged in job.staged]
+        job.publishes = True
         if not await self._store.write(lambda: records.begin_verifying(job.job_id, digests)):
             self._was_cancelled(job)
             return
@@ -379,11 +380,18 @@ class Downloads:
                 self._unwritten[job.job_id] = (job, ended)
                 self._has_ended(job, ended)
         job.lease.release()
-        if job.state in ("failed", "cancelled"):
-            try:
-                await self._collector.remove(lambda: (None, records.take_blobs(job.job_id)))
-            except SynapseError as error:
-                _log.warning("download_blobs_left", job_id=job.job_id, reason=error.message)  # until the next boot
+        if job.publishes and job.state in ("failed", "cancelled"):
+            await self._unpublish(job)
+
+    async def _unpublish(self, job: LiveDownload) -> None:
+        """Remove what the job published and nothing else needs. What this leaves is removed at the next boot."""
+        try:
+            # Changes no row, so that it works on a full disk, and makes room for the rows.
+            await self._collector.remove(lambda: (None, [staged.file.sha256 for staged in job.staged]))
+            await self._store.write(lambda: records.forget_blobs(job.job_id))
+            await self.settle()
+        except SynapseError as error:
+            _log.warning("download_blobs_left", job_id=job.job_id, reason=error.message)
 
     async def settle(self) -> None:
         """Write down the ends that could not be written when they came; raises StoreError while that still fails."""

@@ -155,7 +155,7 @@ def commit_page(submission_id: str, job_id: str, page_index: int, page: Page, it
 
 def read_page(job_id: str, cursor: int) -> StoredPage:
     """The page at ``cursor`` of a job's submission; raises ``invalid_request`` for a job that has no pages."""
-    row = DATABASE.execute_sql(_PAGE, (cursor, job_id)).fetchone()
+    row = DATABASE.execute_sql(_PAGE, (cursor, job_id)).fetchone()  # type: ignore[no-untyped-call]
     if row is None:
         raise invalid_state(f"no embedding job {job_id!r} is known; it may have expired", job_id=job_id)
     state, pages, binding, payload = row

@@ -285,8 +285,10 @@ class Lane:
                 try:
                     loaded = await self.ensure_ready()
                 except SynapseError as error:
-                    self.queue.fail_all(error)
-                    return
+                    # Those who waited when a load failed have their answer; who came since gets a load of their own.
+                    if error is not self.last_error:
+                        self.queue.fail_all(error)
+                    continue
                 if loaded is not self._loaded:
                     continue  # It was unloaded again before this task got its turn.
                 pacing = self._pacing()

@@ -79,7 +79,7 @@ class SelfChecks:
 
 
 class LaneSelfCheck:
-    """The self-check of one lane. ``outcome`` is its present state, ``running`` is true while a worker computes it."""
+    """The self-check of one lane. ``outcome`` is its present state, ``running`` is true until that is known and kept."""
 
     def __init__(self, entry: CatalogEntry, lane: CatalogLane, shared: SelfChecks) -> None:
         """Use :meth:`SelfChecks.of`."""
@@ -115,10 +115,9 @@ class LaneSelfCheck:
         self.running = True
         try:
             with self._shared.leases.holding(self._lane.lane_id, "self_check", self.check_id):
-                verdict = await self._judge(worker)
+                await self._conclude(await self._judge(worker))
         finally:
             self.running = False
-        await self._conclude(verdict)
         self.require()
 
     async def _judge(self, worker: WorkerProcess) -> Verdict:

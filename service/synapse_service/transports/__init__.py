@@ -28,6 +28,10 @@ class Listener(Protocol):
         """Who connected. Raises PeerRefused for anyone but the user whose service this is."""
         ...
 
+    def widen(self, transport: asyncio.BaseTransport) -> None:
+        """Give a connection room for a whole large reply, as far as the system allows."""
+        ...
+
     def hung_up(self, transport: asyncio.BaseTransport) -> bool:
         """After the end of input: True when the peer is gone, False when it only finished sending."""
         ...

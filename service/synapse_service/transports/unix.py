@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable
+from typing import Final
 
 from synapse_service.clock import Clock
 from synapse_service.instance import BACKLOG, BoundSocket, InstanceLock, bind_socket
 from synapse_service.peer import Peer, PeerRefused, SocketOptions, read_credentials, require_owner
+
+SEND_BYTES: Final = 1024 * 1024
+"""What the system is asked to buffer for each connection; many allow less than half of it."""
 
 
 class UnixListener:
@@ -46,6 +51,12 @@ class UnixListener:
         pid, uid = self._credentials(connection)
         require_owner(uid, self._owner)
         return Peer(pid, uid, self._clock.wall_ms())
+
+    def widen(self, transport: asyncio.BaseTransport) -> None:
+        connection = transport.get_extra_info("socket")
+        if connection is not None:
+            # The system's default holds less than half of a page of results, and what doesn't fit is copied twice more.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
 
     def hung_up(self, transport: asyncio.BaseTransport) -> bool:
         connection = transport.get_extra_info("socket")

@@ -90,6 +90,9 @@ class PipeListener:
             raise PeerRefused(f"the system does not say who connected: {error}") from error
         return Peer(pid, None, self._clock.wall_ms())
 
+    def widen(self, transport: asyncio.BaseTransport) -> None:
+        """The size of a pipe's buffers is fixed when it is made."""
+
     def hung_up(self, transport: asyncio.BaseTransport) -> bool:
         return True  # A pipe has no half-closed state.
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,9 @@ from typer.testing import CliRunner, Result
 from fixtures.bulk import notes
 from fixtures.fake_service import DIMS, FINGERPRINT, FakeCall, FakeService, model_row, vector_of
 from synapse_cli.main import app
+from synapse_cli.reporting import CommandError
+from synapse_cli.text_lines import TextLines
+from synapse_client import Client, Item
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
 
@@ -295,7 +301,9 @@ def test_a_file_without_texts_is_refused(
     assert "  code: no_texts" in result.stderr.splitlines()
 
 
-@pytest.mark.parametrize("change", [lambda text: text + '"one more"\n', lambda text: text[: len(text) // 2 - 30]])
+@pytest.mark.parametrize(
+    "change", [lambda text: text + '"one more"\n', lambda text: text.replace("a text", "b text"), lambda text: ""]
+)
 def test_a_file_that_changes_meanwhile_gives_no_vectors(
     fake: FakeService, run: Run, source: Path, out: Path, change: Callable[[str], str]
 ) -> None:
@@ -308,6 +316,17 @@ def test_a_file_that_changes_meanwhile_gives_no_vectors(
     result = run("--file", source, "--out", out / "v.npy")
     assert (result.exit_code, names(out)) == (1, [])
     assert "notes.jsonl was changed while it was being read." in result.stderr
+
+
+def test_nothing_is_taken_from_a_file_beyond_what_was_surveyed() -> None:
+    file = io.BytesIO(b'"a"\n"b"\n')
+    texts = TextLines(file, "x", text_field="text", id_field="id")
+    survey = texts.survey(lambda _: None)
+    file.write(b'"c"\n' * 1000)
+    lines = texts.again(survey)
+    assert [next(lines).text, next(lines).text] == ["a", "b"]
+    with pytest.raises(CommandError, match="changed"):
+        next(lines)
 
 
 # --- which model ---
@@ -487,6 +506,38 @@ def test_what_exists_is_replaced_only_when_that_is_said_and_only_by_something_wh
     assert len(np.load(out / "v.npy")) == facts(out / "v.npy")["count"] == 150
 
 
+def test_a_vector_that_never_comes_leaves_no_file_with_a_hole(
+    fake: FakeService, run: Run, source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed_all = Client.embed_all
+
+    def all_but_the_first(*arguments: Any, **options: Any) -> Iterator[Item]:
+        yield from itertools.islice(embed_all(*arguments, **options), 1, None)
+
+    monkeypatch.setattr(Client, "embed_all", all_but_the_first)
+    result = run("--file", source, "--out", out / "v.npy")
+    assert (result.exit_code, names(out)) == (1, [])
+    assert result.stderr.splitlines()[-3:-1] == [
+        "Could not embed notes.jsonl: 1 of 150 vectors did not come.",
+        "  code: incomplete",
+    ]
+
+
+def test_a_folder_that_takes_no_files_is_said(
+    fake: FakeService, run: Run, source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("synapse_cli.vector_files.OutputFiles.create", refuse)
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    for name in (source, "-"):
+        result = run("--file", name, "--out", out / "v.npy", stdin=source.read_bytes())
+        assert result.exit_code == 1
+        assert f"{out / 'v.npy'} can't be written: Permission denied." in result.stderr
+    assert "embed.batch" not in fake.methods()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's full device")
 def test_a_full_disk_is_said_and_leaves_nothing(
     fake: FakeService, run: Run, source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
@@ -500,6 +551,12 @@ def test_a_full_disk_is_said_and_leaves_nothing(
         "  code: output_not_written",
         "  next: Look at free space and permissions, then run the command again.",
     ]
+
+
+def test_a_companion_that_is_the_input_is_refused(fake: FakeService, run: Run, out: Path) -> None:
+    (out / "v.npy.ids.jsonl").write_text('"a"\n')
+    assert run("--file", out / "v.npy.ids.jsonl", "--out", out / "v.npy", "--overwrite").exit_code == 2
+    assert (out / "v.npy.ids.jsonl").read_text() == '"a"\n'
 
 
 @pytest.mark.parametrize(

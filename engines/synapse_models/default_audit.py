@@ -1,0 +1,74 @@
+"""The leaf audit, before any call: request defaults are held against the dialect as soon as the server is known.
+
+A default that the dialect would refuse on every call is an error of the plan. Pure; ``reconcile.py`` calls
+:func:`audit_defaults` for each binding that has a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from synapse_models.diagnostics import AxisVerdict, Diagnostic
+from synapse_models.dialect import CallContext, DialectBinder
+from synapse_models.leaves import active_leaves, leaf_type
+from synapse_models.parts import JSONValue
+from synapse_models.plans import BindingCapabilityPlan
+from synapse_models.profiles import ModelProfile
+from synapse_models.request import CompletionInput, DialectOptions, Request, chat
+
+
+def audit_defaults(
+    plan: BindingCapabilityPlan, profile: ModelProfile, engine_id: str, binder: DialectBinder
+) -> tuple[Diagnostic, ...]:
+    """An error for each default of ``plan`` that can't be sent."""
+    if not plan.request_defaults and not plan.option_defaults:
+        return ()
+    try:
+        request = _request_of(plan, binder)
+    except ValueError as error:
+        return (_finding(plan, "its request defaults", str(error)),)
+    context = CallContext(
+        dialect_id=plan.dialect_id,
+        wire_version=plan.wire_version,
+        model_id=plan.model_id,
+        profile=profile,
+        engine_id=engine_id,
+    )
+    found = []
+    for path, value in active_leaves(request).items():
+        if path != "input":
+            decision = binder.decide(path, value, request, context)
+            if decision.kind == "rejected":
+                found.append(_finding(plan, path, decision.reason or "can't be said"))
+    return tuple(found)
+
+
+def _request_of(plan: BindingCapabilityPlan, binder: DialectBinder) -> Request:
+    """A request that says nothing but the defaults. Raises ValueError when they don't go together."""
+    groups: dict[str, dict[str, Any]] = {}
+    for path, value in plan.request_defaults.items():
+        group, _, name = path.partition(".")
+        groups.setdefault(group, {})[name] = msgspec.convert(value, type=leaf_type(path))
+    source = chat(("user", "")) if "chat" in binder.spec.inputs else CompletionInput(text="")
+    request = Request(input=source, dialect_options=_options(plan.dialect_id, plan.option_defaults))
+    filled = {group: structs.replace(getattr(request, group), **values) for group, values in groups.items()}
+    return structs.replace(request, **filled)
+
+
+def _options(dialect_id: str, options: Mapping[str, JSONValue]) -> DialectOptions | None:
+    return DialectOptions(dialect_id=dialect_id, values=options) if options else None
+
+
+def _finding(plan: BindingCapabilityPlan, what: str, reason: str) -> Diagnostic:
+    return Diagnostic(
+        severity="error",
+        code="default_rejected",
+        model=plan.binding_id,
+        summary=f"has a default that can't be sent: {what}",
+        axes=(AxisVerdict(axis="dialect", subject=plan.dialect_id, verdict=reason, mark="fail"),),
+        remedy="remove it from args, or use another dialect",
+    )

@@ -1,0 +1,572 @@
+"""Chat completions, the way back: documents and streams of every shape seen, read to the same response."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fixtures.bound_models import HELLO, asking, context, model, pool
+from fixtures.openai_stub import OpenAIStub, chunk, completion, document, event_bytes, events, streamed
+from synapse_models.errors import (
+    ConnectionFailed,
+    ModelError,
+    OutputContractViolation,
+    Overloaded,
+    ProtocolViolation,
+    ProviderFailed,
+    RateLimited,
+    StreamTruncated,
+)
+from synapse_models.model import Model
+from synapse_models.parts import ToolCallPart
+from synapse_models.registry import DIALECT_BINDERS
+from synapse_models.request import (
+    FunctionTool,
+    ReasoningParams,
+    Request,
+    SamplingParams,
+    ScoringParams,
+    StructuredOutputParams,
+    ToolParams,
+)
+from synapse_models.response import (
+    Citation,
+    Reasoning,
+    Refusal,
+    Response,
+    StructuredOutput,
+    TokenAlternative,
+    TokenLogprob,
+    Usage,
+)
+from synapse_models.sse import SseParser
+from synapse_models.stream import Completed, TextDelta, fold
+
+BINDER = DIALECT_BINDERS["openai_chat"]
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[OpenAIStub]:
+    async with OpenAIStub(document(completion({"content": "Hi"}))) as running:
+        yield running
+
+
+@pytest.fixture
+async def bound(stub: OpenAIStub) -> AsyncIterator[Model]:
+    async with pool(stub.base_url) as connections:
+        yield model(connections, stub.base_url)
+
+
+def read(body: Any) -> Response:
+    from synapse_models.dialect import WireReply
+
+    return BINDER.decode(WireReply(status=200, headers={}, body=json.dumps(body).encode()), asking(), context())
+
+
+def read_stream(*chunks: Any, done: bool = True) -> Response:
+    decoder = BINDER.stream_decoder(asking(), context())
+    parser = SseParser()
+    found = []
+    for one in (*map(event_bytes, chunks), *([b"data: [DONE]\n\n"] if done else [])):
+        for event in parser.feed(one):
+            found += decoder.feed(event)
+    found += decoder.end()
+    return fold(found)
+
+
+async def last(bound: Model, request: Request) -> Response:
+    found = [event async for event in bound.astream(request)]
+    completed = found[-1]
+    assert isinstance(completed, Completed)
+    assert not any(isinstance(event, Completed) for event in found[:-1])
+    return completed.response
+
+
+def without_attempts(response: Response) -> dict[str, Any]:
+    import msgspec
+
+    return {**msgspec.to_builtins(response), "provenance": None}
+
+
+# One reply in both forms: the document's message and the chunks that spell it.
+TWINS: dict[str, tuple[Any, list[Any]]] = {
+    "text": (
+        completion({"content": "Héllo"}),
+        [
+            chunk({"role": "assistant", "content": ""}),
+            chunk({"content": "Hé"}),
+            chunk({"content": "llo"}),
+            chunk(finish="stop"),
+        ],
+    ),
+    "reasoning_content": (
+        completion({"content": "b", "reasoning_content": "aa"}),
+        [chunk({"reasoning_content": "a"}), chunk({"reasoning_content": "a", "content": "b"}), chunk(finish="stop")],
+    ),
+    "reasoning": (
+        completion({"content": "b", "reasoning": "aa"}),
+        [chunk({"reasoning": "a"}), chunk({"reasoning": "a"}), chunk({"content": "b"}), chunk(finish="stop")],
+    ),
+    "both_spellings_of_reasoning": (
+        completion({"content": "b", "reasoning": "a", "reasoning_content": "a"}),
+        [chunk({"reasoning": "a", "reasoning_content": "a"}), chunk({"content": "b"}), chunk(finish="stop")],
+    ),
+    "empty_reasoning": (
+        completion({"content": "b", "reasoning": "", "reasoning_content": None}),
+        [chunk({"reasoning_content": "", "content": "b"}), chunk(finish="stop")],
+    ),
+    "refusal": (
+        completion({"content": None, "refusal": "I won't"}),
+        [
+            chunk({"role": "assistant", "content": None}),
+            chunk({"refusal": "I "}),
+            chunk({"refusal": "won't"}),
+            chunk(finish="stop"),
+        ],
+    ),
+    "filtered": (
+        completion({"content": "par"}, finish="content_filter"),
+        [chunk({"content": "par"}), chunk(finish="content_filter")],
+    ),
+    "refused_and_filtered": (
+        completion({"content": None, "refusal": "no"}, finish="content_filter"),
+        [chunk({"refusal": "no"}), chunk(finish="content_filter")],
+    ),
+    "tool_calls": (
+        completion(
+            {
+                "content": None,
+                "tool_calls": [
+                    {"id": "A", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}},
+                    {"id": "B", "type": "function", "function": {"name": "g", "arguments": '{"b":2}'}},
+                ],
+            },
+            finish="tool_calls",
+        ),
+        [
+            chunk({"tool_calls": [{"index": 0, "id": "A", "function": {"name": "f", "arguments": ""}}]}),
+            chunk({"tool_calls": [{"index": 1, "id": "B", "function": {"name": "g", "arguments": ""}}]}),
+            chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}),
+            chunk({"tool_calls": [{"index": 1, "function": {"arguments": '{"b":2}'}}]}),
+            chunk({"tool_calls": [{"index": 0, "function": {"arguments": "1}"}}]}),
+            chunk(finish="tool_calls"),
+        ],
+    ),
+    "a_tool_call_without_arguments": (
+        completion({"tool_calls": [{"id": "A", "function": {"name": "f", "arguments": ""}}]}, finish="tool_calls"),
+        [chunk({"tool_calls": [{"index": 0, "id": "A", "function": {"name": "f"}}]}), chunk(finish="tool_calls")],
+    ),
+    "logprobs": (
+        completion(
+            {"content": "ab"},
+            logprobs={
+                "content": [
+                    {"token": "a", "logprob": -0.5, "bytes": [97], "id": 7, "top_logprobs": []},
+                    {
+                        "token": "b",
+                        "logprob": 0.0,
+                        "bytes": None,
+                        "top_logprobs": [
+                            {"token": " B", "logprob": -1.0, "bytes": [32, 66]},
+                            {"token": "\tB", "logprob": -1.0, "bytes": [9, 66]},
+                        ],
+                    },
+                ],
+                "refusal": None,
+            },
+        ),
+        [
+            chunk(
+                {"content": "a"},
+                logprobs={"content": [{"token": "a", "logprob": -0.5, "bytes": [97], "id": 7, "top_logprobs": []}]},
+            ),
+            chunk(
+                {"content": "b"},
+                logprobs={
+                    "content": [
+                        {
+                            "token": "b",
+                            "logprob": 0.0,
+                            "top_logprobs": [
+                                {"token": " B", "logprob": -1.0, "bytes": [32, 66]},
+                                {"token": "\tB", "logprob": -1.0, "bytes": [9, 66]},
+                            ],
+                        }
+                    ]
+                },
+            ),
+            chunk(finish="stop", logprobs=None),
+        ],
+    ),
+    "usage": (
+        completion({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}),
+        [
+            chunk({"content": "a"}, usage=None),
+            chunk(finish="stop", usage=None),
+            {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}},
+        ],
+    ),
+    "usage_without_choices": (
+        completion({"content": "a"}, usage={"prompt_tokens": 0, "completion_tokens": 1}),
+        [chunk({"content": "a"}), chunk(finish="stop"), {"usage": {"prompt_tokens": 0, "completion_tokens": 1}}],
+    ),
+    "usage_in_every_chunk": (
+        completion({"content": "ab"}, usage={"prompt_tokens": 3, "completion_tokens": 2}),
+        [
+            chunk({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": 1}),
+            chunk({"content": "b"}, usage={"prompt_tokens": 3, "completion_tokens": 2}),
+            chunk(finish="stop", usage={"prompt_tokens": 3, "completion_tokens": 2}),
+        ],
+    ),
+    "content_in_parts": (
+        completion(
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
+                    {"type": "text", "text": "a"},
+                ]
+            }
+        ),
+        [
+            chunk({"content": [{"type": "thinking", "thinking": "t"}]}),
+            chunk({"content": [{"type": "text", "text": "a"}]}),
+            chunk(finish="stop"),
+        ],
+    ),
+    "annotations": (
+        completion(
+            {
+                "content": "ab",
+                "annotations": [
+                    {
+                        "type": "url_citation",
+                        "url_citation": {"url": "u", "title": "t", "start_index": 0, "end_index": 2},
+                    }
+                ],
+            }
+        ),
+        [
+            chunk({"content": "ab"}),
+            chunk(
+                {
+                    "annotations": [
+                        {
+                            "type": "url_citation",
+                            "url_citation": {"url": "u", "title": "t", "start_index": 0, "end_index": 2},
+                        }
+                    ]
+                }
+            ),
+            chunk(finish="stop"),
+        ],
+    ),
+    "a_finish_that_nobody_knows": (
+        completion({"content": "a"}, finish="eos_token"),
+        [chunk({"content": "a"}), chunk(finish="eos_token")],
+    ),
+    "several_choices": (
+        {
+            "id": "chatcmpl-1",
+            "model": "m-1",
+            "choices": [
+                {"index": 1, "message": {"content": "b", "reasoning_content": "y"}, "finish_reason": "length"},
+                {"index": 0, "message": {"content": "a", "reasoning_content": "x"}, "finish_reason": "stop"},
+            ],
+        },
+        [
+            chunk({"content": "b", "reasoning_content": "y"}, index=1),
+            chunk({"reasoning_content": "x"}),
+            chunk({"content": "a"}),
+            chunk(finish="length", index=1),
+            chunk(finish="stop"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_stream_folds_to_what_the_document_says(name: str) -> None:
+    whole, chunks = TWINS[name]
+    assert read_stream(*chunks) == read(whole)
+
+
+def test_every_channel_of_a_document() -> None:
+    response = read(TWINS["several_choices"][0])
+    assert [(c.index, c.text, c.reasoning, c.finish_reason) for c in response.choices] == [
+        (0, "a", Reasoning(text="x"), "stop"),
+        (1, "b", Reasoning(text="y"), "length"),
+    ]
+    assert (response.response_id, response.response_model, response.usage) == ("chatcmpl-1", "m-1", None)
+    assert read(TWINS["refusal"][0]).choices[0].refusal == Refusal(kind="model", text="I won't")
+    assert read(TWINS["filtered"][0]).choices[0].refusal == Refusal(kind="filter", category="content_filter")
+    assert read(TWINS["filtered"][0]).choices[0].finish_reason == "refusal"
+    assert read(TWINS["empty_reasoning"][0]).choices[0].reasoning is None
+    unknown = read(TWINS["a_finish_that_nobody_knows"][0]).choices[0]
+    assert (unknown.finish_reason, unknown.finish_reason_raw) == ("other", "eos_token")
+    calls = read(TWINS["tool_calls"][0]).choices[0].tool_calls
+    assert calls == (
+        ToolCallPart(id="A", name="f", arguments_text='{"a":1}', arguments={"a": 1}),
+        ToolCallPart(id="B", name="g", arguments_text='{"b":2}', arguments={"b": 2}),
+    )
+    empty = read(TWINS["a_tool_call_without_arguments"][0]).choices[0].tool_calls
+    assert empty == (ToolCallPart(id="A", name="f", arguments_text="", arguments={}),)
+    citations = read(TWINS["annotations"][0]).citations
+    assert citations is not None
+    (citation,) = citations
+    assert (citation.start, citation.end, citation.unit, citation.url, citation.title) == (0, 2, "characters", "u", "t")
+    assert read(TWINS["content_in_parts"][0]).choices[0].reasoning == Reasoning(text="t")
+
+
+def test_logprobs_keep_bytes_ids_and_look_alikes() -> None:
+    logprobs = read(TWINS["logprobs"][0]).choices[0].logprobs
+    assert logprobs == (
+        TokenLogprob(token="a", logprob=-0.5, token_id=7, token_bytes=b"a"),
+        TokenLogprob(
+            token="b",
+            logprob=0.0,
+            alternatives=(
+                TokenAlternative(token=" B", logprob=-1.0, token_bytes=b" B"),
+                TokenAlternative(token="\tB", logprob=-1.0, token_bytes=b"\tB"),
+            ),
+        ),
+    )
+
+
+def test_logprobs_of_a_refusal_stay_apart() -> None:
+    wire = {"content": None, "refusal": [{"token": "no", "logprob": -1.0}]}
+    choice = read(completion({"content": None, "refusal": "no"}, logprobs=wire)).choices[0]
+    assert choice.logprobs is None
+    assert choice.refusal_logprobs == (TokenLogprob(token="no", logprob=-1.0),)
+
+
+def test_an_annotation_of_an_unknown_kind_is_kept_as_it_came() -> None:
+    body = completion({"content": "a", "annotations": [{"type": "smell", "x": 1}, 5]})
+    assert read(body).citations == (Citation(raw='{"type": "smell", "x": 1}'), Citation(raw="5"))
+
+
+@pytest.mark.parametrize(
+    ("wire", "usage"),
+    [
+        (None, None),
+        ({}, None),
+        ({"prompt_tokens": None}, None),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "total_tokens": 15,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": None},
+                "completion_tokens_details": {
+                    "reasoning_tokens": 4,
+                    "audio_tokens": 0,
+                    "rejected_prediction_tokens": 0,
+                },
+            },
+            Usage(
+                input_tokens=10,
+                output_tokens=5,
+                cache_read_tokens=0,
+                reasoning_tokens=4,
+                output_audio_tokens=0,
+                reported_total=15,
+            ),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "total_tokens": 115,
+                "completion_tokens_details": {"reasoning_tokens": 100},
+            },
+            Usage(input_tokens=10, output_tokens=105, reasoning_tokens=100, reported_total=115),
+        ),
+        (
+            {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 9},
+            Usage(input_tokens=1, output_tokens=2, reported_total=9),
+        ),
+        ({"prompt_tokens": 1, "prompt_cache_hit_tokens": 3}, Usage(input_tokens=1, cache_read_tokens=3)),
+        ({"cached_tokens": 2, "reasoning_tokens": 0}, Usage(cache_read_tokens=2, reasoning_tokens=0)),
+        (
+            {"prompt_tokens_details": {"cache_write_tokens": 4, "cached_tokens": 1}, "completion_tokens_details": None},
+            Usage(cache_read_tokens=1, cache_write_tokens=4),
+        ),
+    ],
+)
+def test_usage_in_every_shape_and_absent_is_not_zero(wire: Any, usage: Usage | None) -> None:
+    assert read(completion({"content": "a"}, usage=wire)).usage == usage
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "not json",
+        "[]",
+        '"text"',
+        {"choices": "x"},
+        {"id": "x"},
+        {"choices": [{"index": 0}]},
+        {"choices": [{"message": {"content": 5}}]},
+        {"choices": [{"message": {"content": [{"type": "smell"}]}}]},
+        {"choices": [{"message": {"tool_calls": [{"id": "a"}]}}]},
+        {"choices": [{"message": {"reasoning": "a", "reasoning_content": "b"}}]},
+        {"choices": [{"index": 0, "message": {}}, {"index": 0, "message": {}}]},
+        {"choices": [{"message": {"content": "a"}, "logprobs": {"content": [{"token": "a", "logprob": None}]}}]},
+        {
+            "choices": [
+                {"message": {"content": "a"}, "logprobs": {"content": [{"token": "a", "logprob": 0, "bytes": [256]}]}}
+            ]
+        },
+    ],
+)
+async def test_what_isn_t_a_chat_completion_is_a_violation(stub: OpenAIStub, bound: Model, body: Any) -> None:
+    stub.answer(document(body))
+    with pytest.raises(ProtocolViolation) as caught:
+        await bound.arun(asking())
+    assert [attempt.status for attempt in caught.value.attempts] == [200]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ({"error": {"message": "m", "code": 503}}, Overloaded),
+        ({"error": {"message": "m", "type": "server_error"}, "choices": []}, ProviderFailed),
+        ({"object": "error", "message": "m", "code": 429}, RateLimited),
+        ({"error": "boom"}, ProviderFailed),
+    ],
+)
+async def test_a_failure_inside_a_success_is_a_failure(
+    stub: OpenAIStub, bound: Model, body: Any, kind: type[ModelError]
+) -> None:
+    stub.answer(document(body))
+    with pytest.raises(kind):
+        await bound.arun(asking())
+    stub.answer(events(chunk({"content": "par"}), body))
+    seen = []
+    with pytest.raises((kind, ProviderFailed)):
+        async for event in bound.astream(asking()):
+            seen.append(event)  # noqa: PERF401  the failure must not lose what came before
+    assert any(isinstance(event, TextDelta) for event in seen)
+
+
+async def test_both_ways_of_calling_give_one_response(stub: OpenAIStub, bound: Model) -> None:
+    for whole, chunks in TWINS.values():
+        answers = len(whole["choices"])
+        request = asking(sampling=SamplingParams(n=answers))
+        stub.answer(document(whole))
+        response = await bound.arun(request)
+        stub.answer(events(*chunks))
+        assert without_attempts(await last(bound, request)) == without_attempts(response)
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [],
+        [chunk({"content": "a"}), chunk({"content": "b"})],
+        [chunk({"content": "a"}), chunk(finish="stop")],
+    ],
+)
+async def test_an_end_without_done_is_a_truncated_stream(stub: OpenAIStub, bound: Model, chunks: list[Any]) -> None:
+    stub.answer(events(*chunks, done=False))
+    with pytest.raises(StreamTruncated) as caught:
+        await last(bound, asking())
+    assert caught.value.attempts[0].status == 200
+
+
+async def test_a_reset_in_the_middle_is_an_error_after_the_evidence(stub: OpenAIStub, bound: Model) -> None:
+    stub.answer(events(chunk({"content": "a"}), b": padding\n", done=False, cut=True))
+    seen: list[Any] = []
+    with pytest.raises(ConnectionFailed):
+        async for event in bound.astream(asking()):
+            seen.append(event)  # noqa: PERF401
+    assert TextDelta(text="a") in seen
+
+
+async def test_done_without_a_finish_reason_leaves_it_unknown(stub: OpenAIStub, bound: Model) -> None:
+    stub.answer(events(chunk({"content": "a"}), chunk({"content": "b"})))
+    response = await last(bound, asking())
+    assert (response.text, response.choices[0].finish_reason, response.usage) == ("ab", None, None)
+
+
+async def test_what_follows_done_is_not_read_and_nobody_waits_for_it(stub: OpenAIStub, bound: Model) -> None:
+    stub.answer(events(chunk({"content": "a"}), b"data: [DONE]\n\n", b"data: {", done=False, hold=asyncio.Event()))
+    assert (await asyncio.wait_for(last(bound, asking()), 5)).text == "a"
+    await asyncio.wait_for(stub.broken_off.wait(), 5)
+
+
+async def test_too_few_answers_are_no_answer(stub: OpenAIStub, bound: Model) -> None:
+    with pytest.raises(OutputContractViolation, match="3 answers were asked for and 1 came"):
+        await bound.arun(asking(sampling=SamplingParams(n=3)))
+    stub.answer(streamed(["a"]))
+    with pytest.raises(OutputContractViolation, match="3 answers"):
+        await last(bound, asking(sampling=SamplingParams(n=3)))
+    stub.answer(document({"choices": []}))
+    with pytest.raises(OutputContractViolation, match="1 answers were asked for and 0 came"):
+        await bound.arun(asking())
+
+
+FORCED = ToolParams(functions=(FunctionTool(name="f"),), choice="required")
+LOGPROBS = ScoringParams(sampled_logprobs=True)
+VISIBLE = ReasoningParams(effort="high", summary="auto")
+OBJECT = StructuredOutputParams(format="json_object")
+
+
+@pytest.mark.parametrize(
+    ("request_", "channel"),
+    [
+        (asking(tools=FORCED), "tool_calls"),
+        (asking(scoring=LOGPROBS), "logprobs"),
+        (asking(reasoning=VISIBLE), "reasoning"),
+        (asking(structured_output=OBJECT), "structured_output"),
+    ],
+)
+async def test_what_was_asked_for_is_there_or_the_call_fails(
+    stub: OpenAIStub, bound: Model, request_: Request, channel: str
+) -> None:
+    with pytest.raises(OutputContractViolation) as caught:
+        await bound.arun(request_)
+    assert caught.value.channels == (channel,)
+    stub.answer(streamed(["Hi"]))
+    seen = []
+    with pytest.raises(OutputContractViolation):
+        async for event in bound.astream(request_):
+            seen.append(event)  # noqa: PERF401
+    assert TextDelta(text="Hi") in seen
+    refused = completion({"content": None, "refusal": "no"})
+    stub.answer(document(refused))
+    assert (await bound.arun(request_)).choices[0].refusal == Refusal(kind="model", text="no")
+
+
+async def test_structured_output_comes_from_the_text_and_null_is_a_value(stub: OpenAIStub, bound: Model) -> None:
+    nullable = StructuredOutputParams(format="json_schema", schema={"type": ["object", "null"], "required": ["k"]})
+    for text, value in (("null", None), (' {"k": 1} ', {"k": 1})):
+        stub.answer(document(completion({"content": text})))
+        response = await bound.arun(asking(structured_output=nullable))
+        assert response.choices[0].structured_output == StructuredOutput(value=value)
+    for message, finish, said in (
+        ({"content": "", "reasoning_content": '{"k":1}'}, "stop", "no text at all"),
+        ({"content": None}, "length", "used up before the answer began"),
+        ({"content": '{"k":'}, "length", "cut it off"),
+        ({}, "stop", "no text at all"),
+        ({"content": '{"j":1}'}, "stop", "lacks 'k'"),
+        ({"content": "5"}, "stop", "isn't of type object or null"),
+        ({"content": "```json\n{}\n```"}, "stop", "isn't JSON"),
+    ):
+        stub.answer(document(completion(message, finish=finish)))
+        with pytest.raises(OutputContractViolation, match=said):
+            await bound.arun(asking(structured_output=nullable))
+
+
+async def test_hidden_reasoning_that_used_up_the_limit_is_told_by_finish_and_usage(
+    stub: OpenAIStub, bound: Model
+) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 9}}
+    for content in ({"content": ""}, {"content": None}, {}):
+        stub.answer(document(completion(content, finish="length", usage=usage)))
+        response = await bound.arun(asking(HELLO))
+        assert (response.text, response.choices[0].finish_reason) == ("", "length")
+        assert response.usage == Usage(input_tokens=5, output_tokens=9, reasoning_tokens=9)
