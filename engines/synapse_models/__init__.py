@@ -1,6 +1,74 @@
 """The model plane: one way to ask for a generation, whichever provider answers it.
 
-Will hold the request and the response that all providers share, the declaration of what a model can do, the check of
-one against the other before anything is sent, and one package under `dialects/` for each provider's wire format.
-Importable without the service; only the module that owns connections may import an HTTP client.
+A request and a response that all providers share; the declaration of what a model can do; the check of one against the
+other before anything is sent; and one package under ``dialects/`` for each provider's wire format. Importable without
+the service. Only the module that owns connections imports an HTTP client.
+
+The names below come from their modules when they are first used, so that planning doesn't load what calling needs.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from synapse_models.capabilities import CAPABILITY_SPECS as CAPABILITY_SPECS
+    from synapse_models.declaration import read_declarations as read_declarations
+    from synapse_models.deployment import Deployment as Deployment
+    from synapse_models.deployment import ServingFacts as ServingFacts
+    from synapse_models.errors import ModelError as ModelError
+    from synapse_models.model import Model as Model
+    from synapse_models.planning import plan as plan
+    from synapse_models.plans import BindingReconcileInput as BindingReconcileInput
+    from synapse_models.plans import DeploymentReconcileInput as DeploymentReconcileInput
+    from synapse_models.plans import ReconcileResult as ReconcileResult
+    from synapse_models.plans import RuntimeBindingPlan as RuntimeBindingPlan
+    from synapse_models.pool import ConnectionPool as ConnectionPool
+    from synapse_models.reconciliation import ReconcileBatch as ReconcileBatch
+    from synapse_models.reconciliation import reconcile as reconcile
+    from synapse_models.records import read_response as read_response
+    from synapse_models.records import write_response as write_response
+    from synapse_models.registry import DIALECT_BINDERS as DIALECT_BINDERS
+    from synapse_models.registry import DIALECT_SPECS as DIALECT_SPECS
+    from synapse_models.request import Request as Request
+    from synapse_models.request import chat as chat
+    from synapse_models.requirements import TaskRequirements as TaskRequirements
+    from synapse_models.response import Response as Response
+
+_HOMES: Final = {
+    "CAPABILITY_SPECS": "capabilities",
+    "read_declarations": "declaration",
+    "Deployment": "deployment",
+    "ServingFacts": "deployment",
+    "ModelError": "errors",
+    "Model": "model",
+    "plan": "planning",
+    "BindingReconcileInput": "plans",
+    "DeploymentReconcileInput": "plans",
+    "ReconcileResult": "plans",
+    "RuntimeBindingPlan": "plans",
+    "ConnectionPool": "pool",
+    "ReconcileBatch": "reconciliation",
+    "reconcile": "reconciliation",
+    "read_response": "records",
+    "write_response": "records",
+    "DIALECT_BINDERS": "registry",
+    "DIALECT_SPECS": "registry",
+    "Request": "request",
+    "chat": "request",
+    "TaskRequirements": "requirements",
+    "Response": "response",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    # Found once; from then on it is an ordinary attribute.
+    globals()[name] = value
+    return value

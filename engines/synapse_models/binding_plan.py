@@ -1,7 +1,7 @@
 """The first half of reconciliation: one binding, its capabilities joined over declaration, tasks, dialect and model.
 
-Pure. ``reconcile.py`` calls :func:`reconcile_binding` for each model of a batch; nothing here knows of servers beyond
-naming what one would have to do. Which value wins over which:
+Pure. ``reconciliation.py`` calls :func:`reconcile_binding` for each model of a batch; nothing here knows of servers
+beyond naming what one would have to do. Which value wins over which:
 
 ==========================================================  =========================================================
 a task needs what the declaration switches off              error, naming the tasks

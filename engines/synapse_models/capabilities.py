@@ -2,7 +2,7 @@
 
 ``CAPABILITY_SPECS`` joins the four columns of a plan by name: what a dialect can say, what a model supports, what a
 server must provide, what a task needs. A capability says what happens end to end; it never names a launch flag.
-Pure data and one parser: ``declaration.py`` calls :func:`parse_config`, ``reconcile.py`` reads the specs.
+Pure data and one parser: ``declaration.py`` calls :func:`parse_config`, ``reconciliation.py`` reads the specs.
 """
 
 from __future__ import annotations

@@ -105,6 +105,11 @@ def session_present(active: Mapping[str, Any], floors: Floors, response: Respons
     return None
 
 
+def continuation_accepted(active: Mapping[str, Any], floors: Floors, response: Response) -> str | None:
+    """Provider state that doesn't belong to the model is refused by the provider, so a reply is the proof."""
+    return None
+
+
 def token_text_present(active: Mapping[str, Any], floors: Floors, response: Response) -> str | None:
     """Tokens come with their text: a server without its tokenizer returns ids alone."""
     tokens: list[TokenLogprob | InputToken] = [
@@ -125,6 +130,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "response.tool_calls_present": tool_calls_present,
     "response.structured_output_present": structured_output_present,
     "response.session_present": session_present,
+    "response.continuation_accepted": continuation_accepted,
     "response.token_text_present": token_text_present,
 }
 """Every verifier of stage ``request`` that a plan may name."""
@@ -137,6 +143,7 @@ MODEL_VERIFIERS: Final[Mapping[str, str]] = {
     "function_tools": "response.tool_calls_present",
     "structured_output": "response.structured_output_present",
     "stateful_session": "response.session_present",
+    "opaque_continuation": "response.continuation_accepted",
 }
 """Capability → the check that answers for it when nothing is known of the model. The others leave no trace in a
 reply by which they could be told from being ignored, so for them a profile must speak."""

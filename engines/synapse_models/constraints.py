@@ -114,13 +114,6 @@ class FlagConstraint(_Constraint, frozen=True, kw_only=True):
         explicit = self._set_to(launch.explicit)
         affected = self._affected(launch)
         if affected is False:
-            if explicit is self.wanted and explicit is not self.default:
-                return UserChoice(
-                    parameter=self.parameter,
-                    value=self.wanted,
-                    plan=self.default,
-                    reason=f"{launch.engine_id} {launch.facts.engine_version} doesn't need it",
-                )
             return self._unaffected(launch)
         observed = getattr(launch.facts, self.fact)
         if observed is self.fact_value:
@@ -164,6 +157,24 @@ class FlagConstraint(_Constraint, frozen=True, kw_only=True):
         if not said:
             return None
         return self.wanted if all(value is self.wanted for value in said) else not self.wanted
+
+
+class SpeedConstraint(_Constraint, frozen=True, kw_only=True):
+    """A launch parameter that only costs time where it isn't at ``plan``, which is also what the engine does by itself.
+
+    Whatever the user sets stands; the plan says what it would have had.
+    """
+
+    kind: ConstraintKind = "performance"
+    parameter: str
+    plan: JSONValue
+    why: str
+
+    def judge(self, need: ServingRequirement, launch: LaunchView) -> Verdict:
+        said = launch.explicit.get(self.parameter, self.plan)
+        if self._affected(launch) and said != self.plan:
+            return UserChoice(parameter=self.parameter, value=said, plan=self.plan, reason=self.why)
+        return Satisfied(by=f"{self.parameter} is a matter of speed")
 
 
 class DefaultLimit(Record, frozen=True):

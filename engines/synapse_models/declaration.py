@@ -32,6 +32,7 @@ from synapse_models.credentials import CredentialRef
 from synapse_models.declared_args import GROUPS, read_default
 from synapse_models.dialect import DialectBinder
 from synapse_models.engine_facts import ENGINES
+from synapse_models.errors import MAX_EXCERPT_CHARS, redacted
 from synapse_models.parts import JSONValue, Record
 from synapse_models.policy import RetryPolicy, Timeouts, origin_of
 from synapse_models.requirements import TaskRequirements
@@ -93,6 +94,9 @@ _SERVER_KEYS: Final = ("model", "api_base", "engine", "credential", "timeouts", 
 """What belongs to the server and its connection, so that a derived model has it from its base and nowhere else."""
 _INHERITED: Final = ("dialect", "wire_version", "route")
 _OWN: Final = ("base", "args", "concurrency", "capabilities", "requires")
+_SECRET_NAMES: Final = frozenset(
+    {"api_key", "apikey", "x_api_key", "authorization", "password", "secret", "access_token", "auth_token"}
+)
 _KEYS: Final = (*_INHERITED, *_SERVER_KEYS, *_OWN)
 
 
@@ -253,6 +257,8 @@ class _Reader:
             engine = EngineDeclaration(id=value)
         else:
             engine = self._convert(value, EngineDeclaration, path)
+        if engine is not None:
+            self._no_secret(engine.params, (*path, "params"))
         if engine is not None and engine.id not in ENGINES:
             place = path if isinstance(value, str) else (*path, "id")
             known = ", ".join(ENGINES)
@@ -271,6 +277,20 @@ class _Reader:
             self.refuse(path, str(error))
             return None
 
+    def _no_secret(self, value: JSONValue, path: KeyPath) -> None:
+        """Refuse what is spelled or named like a credential, in the places where anything may stand."""
+        if isinstance(value, dict):
+            for key, said in value.items():
+                if key.lower().replace("-", "_") in _SECRET_NAMES:
+                    self.refuse((*path, key), "a secret is never written here; name a credential of the model instead")
+                else:
+                    self._no_secret(said, (*path, key))
+        elif isinstance(value, list):
+            for index, said in enumerate(value):
+                self._no_secret(said, (*path, index))
+        elif isinstance(value, str) and _looks_secret(value):
+            self.refuse(path, "this looks like a secret, which is never written here")
+
     def _args(self, value: JSONValue, path: KeyPath) -> tuple[dict[str, JSONValue], dict[str, JSONValue]]:
         args: dict[str, JSONValue] = {}
         options: dict[str, JSONValue] = {}
@@ -281,6 +301,7 @@ class _Reader:
                 continue
             for key, said in self._mapping(values, here).items():
                 if group == "dialect_options":
+                    self._no_secret({key: said}, here)
                     options[key] = said
                     continue
                 try:
@@ -340,3 +361,9 @@ class _Reader:
         except msgspec.ValidationError as error:
             self.refuse(path, str(error))
             return None
+
+
+def _looks_secret(text: str) -> bool:
+    """Whether something in ``text`` has the shape of a key. Read in overlapping pieces, as redaction also shortens."""
+    pieces = (text[start : start + MAX_EXCERPT_CHARS] for start in range(0, len(text), MAX_EXCERPT_CHARS // 2))
+    return any(redacted(piece) != piece for piece in pieces)

@@ -12,8 +12,8 @@ import msgspec
 from synapse_models.leaves import LEAVES, leaf_type
 from synapse_models.parts import JSONValue
 
-GROUPS: Final = ("sampling", "scoring", "reasoning", "tools", "structured_output", "scheduling")
-"""The parameter groups that may have defaults. What a session goes on from is never one."""
+GROUPS: Final = ("sampling", "scoring", "reasoning", "tools", "structured_output")
+"""The parameter groups that may have defaults: not what a session goes on from, nor how the answer travels."""
 
 
 def read_default(path: str, value: JSONValue) -> JSONValue:
@@ -27,6 +27,6 @@ def read_default(path: str, value: JSONValue) -> JSONValue:
     if value is None:
         raise ValueError("null is no value; leave the key out")
     try:
-        return msgspec.to_builtins(msgspec.convert(value, type=leaf_type(path), strict=True))
+        return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, type=leaf_type(path), strict=True)))
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None

@@ -1,6 +1,6 @@
 """The leaf audit, before any call: request defaults are held against the dialect as soon as the server is known.
 
-A default that the dialect would refuse on every call is an error of the plan. Pure; ``reconcile.py`` calls
+A default that the dialect would refuse on every call is an error of the plan. Pure; ``reconciliation.py`` calls
 :func:`audit_defaults` for each binding that has a plan.
 """
 
@@ -14,11 +14,11 @@ from msgspec import structs
 
 from synapse_models.diagnostics import AxisVerdict, Diagnostic
 from synapse_models.dialect import CallContext, DialectBinder
-from synapse_models.leaves import active_leaves, leaf_type
+from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf_type
 from synapse_models.parts import JSONValue
 from synapse_models.plans import BindingCapabilityPlan
 from synapse_models.profiles import ModelProfile
-from synapse_models.request import CompletionInput, DialectOptions, Request, chat
+from synapse_models.request import CompletionInput, DialectOptions, FunctionTool, Request, chat
 
 
 def audit_defaults(
@@ -40,7 +40,7 @@ def audit_defaults(
     )
     found = []
     for path, value in active_leaves(request).items():
-        if path != "input":
+        if path in plan.request_defaults or path.startswith(OPTION_PREFIX):
             decision = binder.decide(path, value, request, context)
             if decision.kind == "rejected":
                 found.append(_finding(plan, path, decision.reason or "can't be said"))
@@ -48,11 +48,16 @@ def audit_defaults(
 
 
 def _request_of(plan: BindingCapabilityPlan, binder: DialectBinder) -> Request:
-    """A request that says nothing but the defaults. Raises ValueError when they don't go together."""
+    """A request that says nothing but the defaults. Raises ValueError when they don't go together.
+
+    How tools are called is a default for the requests that bring tools, so it is held against one that does.
+    """
     groups: dict[str, dict[str, Any]] = {}
     for path, value in plan.request_defaults.items():
         group, _, name = path.partition(".")
         groups.setdefault(group, {})[name] = msgspec.convert(value, type=leaf_type(path))
+    if groups.get("tools"):
+        groups["tools"].setdefault("functions", (FunctionTool(name="any"),))
     source = chat(("user", "")) if "chat" in binder.spec.inputs else CompletionInput(text="")
     request = Request(input=source, dialect_options=_options(plan.dialect_id, plan.option_defaults))
     filled = {group: structs.replace(getattr(request, group), **values) for group, values in groups.items()}

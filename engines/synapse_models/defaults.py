@@ -63,7 +63,7 @@ class Defaults(Record, frozen=True):
             if path in _EXCLUSIVE and getattr(group, _EXCLUSIVE[path]) is not None:
                 continue
             groups.setdefault(group_name, {})[field] = value
-            used[path] = msgspec.to_builtins(value)
+            used[path] = msgspec.json.decode(msgspec.json.encode(value))
         try:
             changes: dict[str, Any] = {
                 name: structs.replace(getattr(request, name), **fields) for name, fields in groups.items()

@@ -62,23 +62,30 @@ def reconcile_deployment(
         )
         return None, tuple(findings)
     if server.frozen is not None:
-        before = _launch(server, server.planned_facts, {})
+        before = _launch(server, server.planned_facts)
         plan = _judge_all(server, needs, before, reconciler, findings)
         _verify(server, plan, needs, reconciler, findings)
     else:
         facts = server.planned_facts if server.managed else server.facts or server.planned_facts
-        plan = _judge_all(server, needs, _launch(server, facts, {}), reconciler, findings)
+        plan = _judge_all(server, needs, _launch(server, facts), reconciler, findings)
     if any(finding.severity == "error" for finding in findings):
         return None, tuple(findings)
     return plan, tuple(findings)
 
 
-def _launch(server: DeploymentReconcileInput, facts: ServingFacts, patch: Mapping[str, JSONValue]) -> LaunchView:
+def _launch(
+    server: DeploymentReconcileInput, facts: ServingFacts, plan: DeploymentCapabilityPlan | None = None
+) -> LaunchView:
+    """The launch as it is, or as it was with the changes of ``plan``."""
+    recipe = dict(server.recipe)
+    if plan is not None:
+        recipe = {name: value for name, value in recipe.items() if name not in plan.launch_drops}
+        recipe.update(plan.launch_patch)
     return LaunchView(
         engine_id=server.engine_id,
         managed=server.managed,
         facts=facts,
-        recipe={**server.recipe, **patch},
+        recipe=recipe,
         explicit=server.explicit,
     )
 
@@ -179,7 +186,7 @@ def _verify(
         return
     if server.facts is None:
         return
-    seen = _launch(server, server.facts, frozen.launch_patch)
+    seen = _launch(server, server.facts, frozen)
     for need in needs:
         for rule, verdict in reconciler.judge(need, seen):
             if isinstance(verdict, Patched):
@@ -267,8 +274,7 @@ def finalise(
     if server.managed and server.facts is None:
         return None, ()
     facts = server.facts or server.planned_facts
-    frozen_patch = server.frozen.launch_patch if server.frozen is not None else {}
-    launch = _launch(server, facts, frozen_patch)
+    launch = _launch(server, facts, server.frozen)
     findings: list[Diagnostic] = []
     checks = list(binding.checks)
     open_keys: set[str] = set()

@@ -1,6 +1,6 @@
 """What a plan has to say to a person: which model, which capability, what each axis answers, and what to do.
 
-``reconcile.py`` makes them, `synapse plan` prints them. Every finding is reported, not only the first.
+``reconciliation.py`` makes them, `synapse plan` prints them. Every finding is reported, not only the first.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from synapse_models.constraints import (
     DefaultLimit,
     FlagConstraint,
     ParserConstraint,
+    SpeedConstraint,
     residual,
 )
 from synapse_models.deployment import Deployment, ServingFacts
@@ -120,6 +121,15 @@ _VLLM: Final = Engine(
             stage="request",
             why="a request for input scores fails or comes back short when the prefix cache is on",
         ),
+        SpeedConstraint(
+            id="vllm.prefix_cache_needless_remedy",
+            requirement="complete_input_scores",
+            versions=VersionRange(since="0.9.0"),
+            source="vllm-project/vllm pull requests 17251 and 23399",
+            parameter="enable_prefix_caching",
+            plan=True,
+            why="input scores don't read the cache, and other requests gain by it",
+        ),
         BreadthConstraint(
             id="vllm.max_logprobs",
             requirement="top_logprobs_breadth",
@@ -174,6 +184,15 @@ _SGLANG: Final = Engine(
             fact_value=False,
             stage="request",
             why="a prefix that is in the cache gets no scores",
+        ),
+        SpeedConstraint(
+            id="sglang.radix_cache_needless_remedy",
+            requirement="complete_input_scores",
+            versions=VersionRange(since="0.5.23"),
+            source="sglang 0.5.23, managers/schedule_batch.py",
+            parameter="disable_radix_cache",
+            plan=False,
+            why="input scores are complete with the cache, and other requests gain by it",
         ),
         ParserConstraint(
             id="sglang.reasoning_parser",

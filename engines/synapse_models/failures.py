@@ -106,13 +106,16 @@ def error_for(
     return error
 
 
-def error_in_stream(failure: Failure, *, secrets: Iterable[str] = ()) -> ModelError:
-    """The typed error for a failure that is reported inside a stream, where the status said success."""
+def error_in_stream(failure: Failure) -> ModelError:
+    """The typed error for a failure that is reported inside a stream, where the status said success.
+
+    It quotes the failure in full: the pool, which knows the secret, takes that out and cuts the rest.
+    """
     words = {word.lower() for word in failure.codes}
-    numbers = [int(word) for word in failure.codes if word.isdigit()]
+    numbers = [int(word) for word in failure.codes if word.isdecimal()]
     error = _classified(numbers[0], failure) if numbers and 400 <= numbers[0] <= 599 else _by_words(words)
-    error.provider_code = redacted(failure.code, secrets) if failure.code else None
-    error.excerpt = redacted(failure.message, secrets) or None
+    error.provider_code = failure.code
+    error.excerpt = failure.message or None
     return error
 
 

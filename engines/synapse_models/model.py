@@ -275,7 +275,7 @@ class Model:
                 continue
             if key not in self.plan.available:
                 reason = self.plan.unavailable.get(key, "nobody declared it or has shown that it is there")
-                refused[path] = f"the plan has no {key}: {reason}"
+                refused.setdefault(path, f"the plan has no {key}: {reason}")
         floor = self.plan.minimums.get("top_logprobs", {}).get("minimum")
         asked = active.get("scoring.top_logprobs")
         if floor is not None and asked is not None and asked < floor:

@@ -28,13 +28,17 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of every record of the model plane: immutable, named fields, defaults left out of the JSON."""
 
 
-class TextPart(Record, frozen=True, tag="text", tag_field="kind"):
+class Asked(Record, frozen=True, forbid_unknown_fields=True):
+    """The base of records that only callers write: a field that nobody knows is refused, not dropped."""
+
+
+class TextPart(Asked, frozen=True, tag="text", tag_field="kind"):
     """Plain text. Empty text is legal and stays a part."""
 
     text: str
 
 
-class ImagePart(Record, frozen=True, tag="image", tag_field="kind"):
+class ImagePart(Asked, frozen=True, tag="image", tag_field="kind"):
     """One image: either where it is (``url``) or what it is (``data`` with its ``media_type``).
 
     Raises ValueError for both or neither, for bytes without a media type, and for a type outside
@@ -71,14 +75,14 @@ class ToolCallPart(Record, frozen=True, tag="tool_call", tag_field="kind"):
     id: str | None = None
 
 
-class UnknownPart(Record, frozen=True, tag="unknown", tag_field="kind"):
+class UnknownPart(Asked, frozen=True, tag="unknown", tag_field="kind"):
     """A part of a kind that has no record here. ``raw`` is its JSON text as received."""
 
     provider_kind: str
     raw: str
 
 
-class ToolResultPart(Record, frozen=True, tag="tool_result", tag_field="kind"):
+class ToolResultPart(Asked, frozen=True, tag="tool_result", tag_field="kind"):
     """What a tool answered. ``content`` may hold images where the dialect can say so."""
 
     call_id: str | None
@@ -103,7 +107,7 @@ class ProviderItems(Record, frozen=True):
     items: tuple[str, ...]
 
 
-class ChatMessage(Record, frozen=True):
+class ChatMessage(Asked, frozen=True):
     """One turn. With ``provider_items``, a dialect sends those in place of ``content``, which then is what we read."""
 
     role: Role

@@ -16,7 +16,7 @@ from synapse_models.engine_facts import UNKNOWN_ENGINE
 from synapse_models.parts import JSONValue
 from synapse_models.plans import BindingReconcileInput, DeploymentReconcileInput, ReconcileResult
 from synapse_models.profiles.loading import Catalogue
-from synapse_models.reconcile import ReconcileBatch, reconcile
+from synapse_models.reconciliation import ReconcileBatch, reconcile
 from synapse_models.requirements import aggregate
 from synapse_models.response import EngineSource
 

@@ -226,16 +226,17 @@ class ConnectionPool:
         self._entered += 1
         try:
             deadline = asyncio.get_running_loop().time() + timeouts.total_s
+            secret = await self._resolved(deadline)
             attempts: list[Attempt] = []
             waited_s = 0.0
             while True:
                 async with self._slots_in_time(local, deadline, attempts):
-                    outcome = await self._attempt(call, timeouts, deadline, attempts, waited_s)
+                    outcome = await self._attempt(call, secret, timeouts, deadline, attempts, waited_s)
                     if isinstance(outcome, Reply):
                         try:
                             yield outcome
                         except ModelError as error:
-                            self._complete(error, outcome.attempts)
+                            _complete(error, outcome.attempts, secret)
                             raise
                         finally:
                             outcome.close()
@@ -274,10 +275,15 @@ class ConnectionPool:
             yield
 
     async def _attempt(
-        self, call: Call, timeouts: Timeouts, deadline: float, attempts: list[Attempt], waited_s: float
+        self,
+        call: Call,
+        secret: Secret | None,
+        timeouts: Timeouts,
+        deadline: float,
+        attempts: list[Attempt],
+        waited_s: float,
     ) -> Reply | ModelError:
         """One try: the reply, or the error that ended it. Either way it is the last entry of ``attempts`` then."""
-        secret = await self._resolved()
         opened: OpenReply | None = None
         error: ModelError
         until = asyncio.get_running_loop().time() + timeouts.attempt_s
@@ -285,7 +291,7 @@ class ConnectionPool:
             async with asyncio.timeout_at(min(until, deadline)):
                 opened = await self._connection.send(call, _headers(call, secret))
                 reply = Reply(opened, (), deadline, timeouts.idle_s)
-                failed = await self._receive(reply, call)
+                failed = await _receive(reply, call, _texts(secret))
         except TimeoutError:
             error = _late(until, deadline, timeouts)
         except ModelError as caught:
@@ -305,26 +311,7 @@ class ConnectionPool:
             opened.close()
         if isinstance(error, AuthenticationFailed):
             self._secret = None  # it may have been renewed at its place; the next call looks again
-        return self._complete(error, tuple(attempts))
-
-    async def _receive(self, reply: Reply, call: Call) -> ModelError | None:
-        """Reads the document, or the first events. Returns the error where the reply reports one."""
-        if not 200 <= reply.status < 300:
-            body = await reply.read_document(MAX_ERROR_BYTES)
-            return error_for(reply.status, reply.headers, body, now=time.time(), secrets=self._secrets())
-        if not call.stream:
-            reply.body = await reply.read_document(MAX_REPLY_BYTES)
-            return None
-        kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind in ("application/json", "text/html"):
-            quoted = (await reply.read_document(MAX_ERROR_BYTES)).decode("utf-8", "replace")
-            return ProtocolViolation(
-                f"a stream was asked for, and {kind} came",
-                http_status=reply.status,
-                excerpt=redacted(quoted, self._secrets()),
-            )
-        await reply.begin_stream()
-        return None
+        return _complete(error, tuple(attempts), secret)
 
     async def _pause_before_next(self, error: ModelError, attempts: list[Attempt], deadline: float) -> float:
         """Waits until the next try is due and returns the seconds; raises the error when there is to be none."""
@@ -337,27 +324,54 @@ class ConnectionPool:
         await self._pause(pause_s)
         return pause_s
 
-    async def _resolved(self) -> Secret | None:
-        if self._secret is None:
-            secret = await self._resolver.resolve(self._credential)
-            if secret is not None and not (secret.reveal().isascii() and secret.reveal().isprintable()):
-                raise AuthenticationFailed(f"what {self._credential} holds can't be a credential")
-            self._secret = secret
-        return self._secret
+    async def _resolved(self, deadline: float) -> Secret | None:
+        """The credential, looked up once and kept until the provider refuses it."""
+        if self._secret is not None:
+            return self._secret
+        try:
+            async with asyncio.timeout_at(deadline):
+                secret = await self._resolver.resolve(self._credential)
+        except TimeoutError:
+            raise TotalTimeout("the credential wasn't there within the time of the call") from None
+        if secret is not None and not (secret.reveal().isascii() and secret.reveal().isprintable()):
+            raise AuthenticationFailed(f"what {self._credential} holds can't be a credential")
+        self._secret = secret
+        return secret
 
-    def _secrets(self) -> tuple[str, ...]:
-        return (self._secret.reveal(),) if self._secret is not None else ()
 
-    def _complete(self, error: ModelError, attempts: tuple[Attempt, ...]) -> ModelError:
-        """Tells an error which tries were made, and takes the secret out of what it quotes."""
-        error.attempts = error.attempts or attempts
-        if attempts:
-            error.provider_request_id = error.provider_request_id or attempts[-1].request_id
-        error.message = redacted(error.message, self._secrets())
-        error.args = (error.message,)
-        if error.excerpt is not None:
-            error.excerpt = redacted(error.excerpt, self._secrets())
-        return error
+async def _receive(reply: Reply, call: Call, secrets: tuple[str, ...]) -> ModelError | None:
+    """Reads the document, or the first events. Returns the error where the reply reports one."""
+    if not 200 <= reply.status < 300:
+        body = await reply.read_document(MAX_ERROR_BYTES)
+        return error_for(reply.status, reply.headers, body, now=time.time(), secrets=secrets)
+    if not call.stream:
+        reply.body = await reply.read_document(MAX_REPLY_BYTES)
+        return None
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in ("application/json", "text/html"):
+        quoted = (await reply.read_document(MAX_ERROR_BYTES)).decode("utf-8", "replace")
+        return ProtocolViolation(f"a stream was asked for, and {kind} came", http_status=reply.status, excerpt=quoted)
+    await reply.begin_stream()
+    return None
+
+
+def _texts(secret: Secret | None) -> tuple[str, ...]:
+    return (secret.reveal(),) if secret is not None else ()
+
+
+def _complete(error: ModelError, attempts: tuple[Attempt, ...], secret: Secret | None) -> ModelError:
+    """Tells an error which tries were made, and takes the secret out of everything that it quotes."""
+    secrets = _texts(secret)
+    error.attempts = error.attempts or attempts
+    if attempts:
+        error.provider_request_id = error.provider_request_id or attempts[-1].request_id
+    error.message = redacted(error.message, secrets)
+    error.args = (error.message,)
+    if error.excerpt is not None:
+        error.excerpt = redacted(error.excerpt, secrets)
+    if error.provider_code is not None:
+        error.provider_code = redacted(error.provider_code, secrets)
+    return error
 
 
 def _headers(call: Call, secret: Secret | None) -> dict[str, str]:

@@ -13,21 +13,21 @@ import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from synapse_models.parts import ChatMessage, JSONValue, Record, Role, text_message
+from synapse_models.parts import Asked, ChatMessage, JSONValue, Role, text_message
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Summary = Literal["none", "auto", "concise", "detailed"]
 Format = Literal["json_object", "json_schema"]
 
 
-class CompletionInput(Record, frozen=True, tag="completion", tag_field="kind"):
+class CompletionInput(Asked, frozen=True, tag="completion", tag_field="kind"):
     """Text to go on from. With ``suffix``, the text between the two is asked for."""
 
     text: str
     suffix: str | None = None
 
 
-class ChatInput(Record, frozen=True, tag="chat", tag_field="kind"):
+class ChatInput(Asked, frozen=True, tag="chat", tag_field="kind"):
     """A conversation. At least one message."""
 
     messages: tuple[ChatMessage, ...]
@@ -40,7 +40,7 @@ class ChatInput(Record, frozen=True, tag="chat", tag_field="kind"):
 ModelInput: TypeAlias = CompletionInput | ChatInput
 
 
-class SamplingParams(Record, frozen=True):
+class SamplingParams(Asked, frozen=True):
     """How tokens are drawn. ``max_tokens`` counts generated tokens; 0 is legal (score only, or warm a cache)."""
 
     temperature: float | None = None
@@ -64,7 +64,7 @@ class SamplingParams(Record, frozen=True):
             raise ValueError(f"sampling.max_tokens must not be negative, not {self.max_tokens}")
 
 
-class ScoringParams(Record, frozen=True):
+class ScoringParams(Asked, frozen=True):
     """Which log-probabilities are asked for. ``top_logprobs`` is how many alternatives a position; 0 asks for none."""
 
     input_scoring: bool = False
@@ -78,7 +78,7 @@ class ScoringParams(Record, frozen=True):
             raise ValueError("scoring.top_logprobs needs sampled_logprobs or input_scoring")
 
 
-class ReasoningParams(Record, frozen=True):
+class ReasoningParams(Asked, frozen=True):
     """How much a model thinks before it answers: by ``effort`` or by ``budget_tokens``, never both."""
 
     effort: Effort | None = None
@@ -92,7 +92,7 @@ class ReasoningParams(Record, frozen=True):
             raise ValueError(f"reasoning.budget_tokens must not be negative, not {self.budget_tokens}")
 
 
-class FunctionTool(Record, frozen=True):
+class FunctionTool(Asked, frozen=True):
     """A function that the caller runs. ``parameters`` is a JSON schema."""
 
     name: str
@@ -101,7 +101,7 @@ class FunctionTool(Record, frozen=True):
     strict: bool | None = None
 
 
-class HostedTool(Record, frozen=True):
+class HostedTool(Asked, frozen=True):
     """A tool that the provider runs. ``tool`` is its neutral name, ``version`` the provider's dated name if any."""
 
     tool: str
@@ -109,7 +109,7 @@ class HostedTool(Record, frozen=True):
     options: Mapping[str, JSONValue] = {}
 
 
-class NamedFunction(Record, frozen=True):
+class NamedFunction(Asked, frozen=True):
     """The one function that must be called."""
 
     name: str
@@ -118,7 +118,7 @@ class NamedFunction(Record, frozen=True):
 ToolChoice: TypeAlias = Literal["none", "auto", "required"] | NamedFunction
 
 
-class ToolParams(Record, frozen=True):
+class ToolParams(Asked, frozen=True):
     """Which tools the model may call. ``parallel`` is whether several calls may come in one turn."""
 
     functions: tuple[FunctionTool, ...] = ()
@@ -132,7 +132,7 @@ class ToolParams(Record, frozen=True):
             raise ValueError("two function tools have the same name")
 
 
-class StructuredOutputParams(Record, frozen=True):
+class StructuredOutputParams(Asked, frozen=True):
     """The form that the answer must have. A schema belongs to ``json_schema`` and to nothing else."""
 
     format: Format | None = None
@@ -147,26 +147,26 @@ class StructuredOutputParams(Record, frozen=True):
             raise ValueError("structured_output.name and .strict need a format")
 
 
-class SessionParams(Record, frozen=True):
+class SessionParams(Asked, frozen=True):
     """State that the provider keeps. What it hands us to keep travels in ``ChatMessage.provider_items``."""
 
     previous_response_id: str | None = None
 
 
-class SchedulingParams(Record, frozen=True):
+class SchedulingParams(Asked, frozen=True):
     """How the answer travels. ``stream`` changes the wire and not the result."""
 
     stream: bool = False
 
 
-class DialectOptions(Record, frozen=True):
+class DialectOptions(Asked, frozen=True):
     """Keys that one dialect understands beyond the shared request. Each key is a leaf, whatever its value."""
 
     dialect_id: str
     values: Mapping[str, JSONValue]
 
 
-class Request(Record, frozen=True):
+class Request(Asked, frozen=True):
     """One question to one model."""
 
     input: ModelInput

@@ -1,7 +1,7 @@
 """What the work to be done needs of a model, and how the needs of several pieces of work combine.
 
-Plain records that a caller hands to ``reconcile.py``: flags are or-ed, floors take the larger number, sets are united,
-and each need remembers who has it. Whoever runs tasks makes these; the model plane doesn't know tasks.
+Plain records that a caller hands to ``reconciliation.py``: flags are or-ed, floors take the larger number, sets are
+united, and each need remembers who has it. Whoever runs tasks makes these; the model plane doesn't know tasks.
 """
 
 from __future__ import annotations

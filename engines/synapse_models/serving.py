@@ -1,7 +1,7 @@
 """What the capabilities need of a server, as typed requirements, and what became of each one.
 
-``reconcile.py`` derives the requirements from what is asked, ``engine_facts.py`` holds each engine's constraints and
-answers with verdicts. Pure records, and the reading of engine versions.
+``reconciliation.py`` derives the requirements from what is asked, ``engine_facts.py`` holds each engine's constraints
+and answers with verdicts. Pure records, and the reading of engine versions.
 """
 
 from __future__ import annotations

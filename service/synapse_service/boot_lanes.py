@@ -123,6 +123,13 @@ def assemble_lanes(
         cpu_lanes=lambda: settings().cpu_lanes,
     )
     lanes.restore(records.load_all())
+
+    def install_changed(catalog_id: str) -> None:
+        for lane in lanes.catalog.known():
+            if lane.model.catalog_id == catalog_id:
+                changed(lane)
+
+    models.installs.on_change(install_changed)
     return LaneParts(lanes, loader)
 
 

@@ -67,6 +67,10 @@ class Peer:
         """The median times of what a query of Synapse's own engine is made of."""
         return dict(self.ask("parts", count=count))
 
+    def embed_s(self, given: Sequence[str]) -> float:
+        """Seconds that the engine takes for other texts, which are sent to it beforehand."""
+        return float(self.ask("embed", texts=list(given)))
+
     def vectors(self, given: Sequence[str]) -> Vectors:
         """What the engine makes of texts."""
         self.ask("vectors", texts=list(given), file=str(self._file))
@@ -262,6 +266,10 @@ def answer(name: str, work: Path) -> None:
                 result = times_ms(request["count"], lambda: embed([QUERY]))
             case "parts":
                 result = query_parts_ms(request["count"])
+            case "embed":
+                began = time.perf_counter()
+                embed(request["texts"])
+                result = time.perf_counter() - began
             case "vectors":
                 np.save(request["file"], embed(request["texts"]))
         print(json.dumps(result), flush=True)

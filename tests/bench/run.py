@@ -25,9 +25,11 @@ MEASUREMENTS = (
     "query",
     "docstrings",
     "pages",
+    "downloads",
     "unload",
     "accuracy",
     "full_size",
+    "model_calls",
 )
 """Each a module beside this one, with ``measure()`` and ``SECONDS``, about how long it takes on two quiet cores."""
 

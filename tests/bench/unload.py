@@ -20,7 +20,7 @@ WORKER_GONE_S = 10.0
 
 def measure() -> Report:
     """The share of a lane's memory that comes back at unload."""
-    returned, held = [], []
+    returned, held, resident = [], [], []
     with minilm_service() as service, service.client() as client:
         batch = texts()[:64]
         for _ in range(ROUNDS):
@@ -35,6 +35,7 @@ def measure() -> Report:
             time.sleep(0.2)  # The kernel counts a while longer.
             after = own_memory(service.pid)
             held.append((before, loaded, after))
+            resident.append(psutil.Process(service.pid).memory_info().rss / 1e6)
             returned.append((loaded - after) / (loaded - before))
     report = Report()
     report.at_least(
@@ -43,6 +44,13 @@ def measure() -> Report:
         "x",
         0.95,
         f"{min(returned):.3f} to {max(returned):.3f}",
+    )
+    report.at_most(
+        "unload: resident memory of the service afterwards",
+        statistics.median(resident),
+        "MB",
+        60.0,
+        f"{min(resident):.1f} to {max(resident):.1f}",
     )
     before, loaded, after = (statistics.median(each) / 1e6 for each in zip(*held, strict=True))
     report.lines.append(f"unloaded {before:.1f} MB, loaded {loaded:.1f} MB, unloaded again {after:.1f} MB (USS)")

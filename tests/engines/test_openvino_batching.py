@@ -29,7 +29,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[OpenVinoModel]:
 
 @given(st.lists(st.integers(1, 700), max_size=60))
 def test_plan_groups_equal_lengths_within_the_budget(lengths: list[int]) -> None:
-    groups = list(plan(lengths))
+    groups = list(plan(lengths, share=True))
     assert sorted(index for group in groups for index in group) == list(range(len(lengths)))
     for group in groups:
         (length,) = {lengths[index] for index in group}
@@ -37,9 +37,10 @@ def test_plan_groups_equal_lengths_within_the_budget(lengths: list[int]) -> None
 
 
 def test_plan_fills_groups_and_runs_short_rows_first() -> None:
-    assert list(plan([300, 4, 300, 4, 200, 200, 4])) == [[1, 3, 6], [4, 5], [0], [2]]
-    assert [len(group) for group in plan([2] * 600)] == [256, 256, 88]
-    assert list(plan([])) == []
+    assert list(plan([300, 4, 300, 4, 200, 200, 4], share=True)) == [[1, 3, 6], [4, 5], [0], [2]]
+    assert [len(group) for group in plan([2] * 600, share=True)] == [256, 256, 88]
+    assert list(plan([], share=True)) == []
+    assert list(plan([3, 2, 3], share=False)) == [[1], [0], [2]]
 
 
 def test_a_batch_equals_its_single_rows_to_the_bit(model: OpenVinoModel) -> None:

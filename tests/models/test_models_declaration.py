@@ -148,6 +148,34 @@ def test_a_pasted_secret_is_never_repeated() -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "engine: {id: vllm, params: {api-key: CANARY}}",
+        "engine: {id: vllm, params: {nested: {Authorization: CANARY}}}",
+        "engine: {id: vllm, params: {headers: [Bearer CANARY]}}",
+        "args: {dialect_options: {api_key: CANARY}}",
+        "args: {dialect_options: {extra: sk-CANARY-0123456789}}",
+    ],
+)
+def test_no_secret_stands_where_anything_may(line: str) -> None:
+    (problem,) = problems(HEAD + f"    {line}\n")
+    assert "is never written here" in problem
+    assert "(line 6)" in problem
+    assert "CANARY" not in problem
+
+
+def test_a_long_text_is_no_secret_and_may_hold_one() -> None:
+    template = "{% for message in messages %}" * 40
+    model = read(f"    engine: {{id: vllm, params: {{chat_template: '{template}'}}}}\n").models["m"]
+    assert model.engine is not None
+    assert model.engine.params == {"chat_template": template}
+    (problem,) = problems(
+        HEAD + f"    engine: {{id: vllm, params: {{t: '{template} sk-CANARY-0123456789 {template}'}}}}\n"
+    )
+    assert "looks like a secret" in problem
+
+
+@pytest.mark.parametrize(
     ("address", "expected"),
     [
         ("localhost:1", "must be an absolute http or https URL"),

@@ -190,6 +190,20 @@ def test_a_common_misspelling_of_an_image_type_is_read_as_its_name() -> None:
     assert ImagePart(data=b"x", media_type="image/JPG").media_type == "image/jpeg"
 
 
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('{"input": {"kind": "completion", "text": ""}, "max_token": 5}', "max_token"),
+        ('{"input": {"kind": "completion", "text": ""}, "sampling": {"temprature": 1}}', "temprature"),
+        ('{"input": {"kind": "completion", "text": "", "sufix": ""}}', "sufix"),
+        ('{"input": {"kind": "chat", "messages": [{"role": "user", "content": [], "nmae": "x"}]}}', "nmae"),
+    ],
+)
+def test_a_field_that_nobody_knows_is_refused_and_not_dropped(text: str, field: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=f"unknown field `{field}`"):
+        msgspec.json.decode(text, type=Request)
+
+
 def test_a_request_survives_its_json() -> None:
     message = ChatMessage(
         role="user",

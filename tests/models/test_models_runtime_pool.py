@@ -340,6 +340,8 @@ def everything_said(error: BaseException) -> str:
     [
         document({"error": {"message": f"bad key {CANARY}", "code": CANARY}}, status=401),
         document(f"<p>{CANARY}</p>", status=502),
+        document("x" * 505 + CANARY, status=502),
+        Scripted([b"x" * 505 + CANARY.encode()], 200, {"content-type": "text/html"}),
         Scripted([CANARY.encode()], 200, {"content-type": "text/html"}),
         Scripted([b"x"], 200, {"content-type": "text/event-stream"}, cut=True),
     ],
@@ -356,6 +358,7 @@ async def test_the_secret_is_in_its_header_and_nowhere_else(
                 pass
         assert stub.seen[0].headers["Authorization"] == f"Bearer {CANARY}"
         assert CANARY not in everything_said(caught.value)
+        assert CANARY[:6] not in everything_said(caught.value)
         assert CANARY not in repr(connections)
         assert CANARY not in repr(connections.identity)
     assert CANARY not in caplog.text

@@ -42,6 +42,7 @@ def judge(
     minimum: int | None = None,
     recipe: dict[str, JSONValue] | None = None,
     explicit: dict[str, JSONValue] | None = None,
+    kind: str = "correctness",
     **facts: Any,
 ) -> Verdict:
     need = ServingRequirement(name=name, capability=CAPABILITY[name], sources=("m",), minimum=minimum)
@@ -52,7 +53,8 @@ def judge(
         recipe=recipe or {},
         explicit=explicit or {},
     )
-    ((_, verdict),) = ServingConstraints().judge(need, launch)
+    kinds = {rule.id: rule.kind for rule in ENGINES[engine].constraints}
+    (verdict,) = [said for rule, said in ServingConstraints().judge(need, launch) if kinds[rule] == kind]
     return verdict
 
 
@@ -111,10 +113,13 @@ class TestInputScoresAndThePrefixCache:
     def test_where_it_is_only_a_matter_of_speed_the_user_decides(
         self, engine: str, inside: str, outside: str, parameter: str, wanted: bool
     ) -> None:
-        verdict = judge("complete_input_scores", engine, outside, explicit={parameter: wanted})
-        assert verdict == UserChoice(
-            parameter=parameter, value=wanted, plan=not wanted, reason=f"{engine} {outside} doesn't need it"
-        )
+        needless: dict[str, JSONValue] = {parameter: wanted}
+        verdict = judge("complete_input_scores", engine, outside, explicit=needless, kind="performance")
+        assert isinstance(verdict, UserChoice)
+        assert (verdict.parameter, verdict.value, verdict.plan) == (parameter, wanted, not wanted)
+        for version, explicit in ((outside, {}), (inside, needless), (None, needless)):
+            other = judge("complete_input_scores", engine, version, explicit=dict(explicit), kind="performance")
+            assert isinstance(other, Satisfied)
 
     def test_a_recipe_gives_way(self, engine: str, inside: str, outside: str, parameter: str, wanted: bool) -> None:
         verdict = judge("complete_input_scores", engine, inside, recipe={parameter: not wanted})
@@ -269,12 +274,12 @@ def test_an_engine_without_rules_is_checked_by_its_replies() -> None:
 
 def test_every_constraint_names_its_source_and_is_a_matter_of_correctness_or_speed() -> None:
     ids = [rule.id for engine in ENGINES.values() for rule in engine.constraints]
-    assert len(ids) == len(set(ids)) == 10
+    assert len(ids) == len(set(ids)) == 12
     for engine in ENGINES.values():
         for rule in engine.constraints:
             assert rule.id.startswith(engine.id + ".")
             assert rule.source
-            assert rule.kind == "correctness"
+            assert rule.kind == ("performance" if rule.id.endswith("needless_remedy") else "correctness")
 
 
 def test_requirements_of_several_models_combine() -> None:

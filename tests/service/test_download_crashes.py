@@ -29,7 +29,8 @@ def mirror() -> Iterator[Mirror]:
 def killed_at(point: str, folder: Path, mirror: Mirror) -> None:
     """Run the program until it has killed itself."""
     command = [sys.executable, download_processes.__file__, str(folder), mirror.base, point]
-    environ = {**os.environ, "PYTHONPATH": str(TESTS)}
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
 

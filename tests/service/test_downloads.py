@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from fixtures.mirror import Fault
 from fixtures.socket_server import until
 from synapse_service.catalog import downloads as module
 from synapse_service.catalog.blobs import BlobWriter
+from synapse_service.jobs.retention import Retention
 from synapse_service.jobs.submissions import expire
 from synapse_service.store.errors import StoreError
 from synapse_service.store.models import DownloadKey
@@ -66,6 +68,8 @@ async def test_a_download_goes_through_its_states_and_installs_the_entry(desk: D
 
 async def test_while_it_downloads_the_status_has_bytes_that_never_fall(desk: DownloadDesk) -> None:
     desk.mirror.plan[MODEL] = ["early_close", "ignore_range"]
+    config = len(desk.small.contents["alpha"]["config"])
+    desk.mirror.taken = lambda: desk.told[-1].bytes_done - config
     await desk.download("alpha")
     downloading = [row for row in desk.told if row.state == "downloading"]
     done = [row.bytes_done for row in downloading]
@@ -95,6 +99,8 @@ async def test_a_row_has_the_rate_and_the_time_that_is_left(desk: DownloadDesk) 
     job.meter.at(4_000)
     row = job.row()
     assert (row.catalog_id, row.client, row.rate, row.eta_ms) == ("alpha", "test", 2000.0, 3000)
+    job.progress(1_000)  # The file began anew.
+    assert job.row().bytes_done == 4_000
     gate.set()
     await desk.end(job_id)
     (ended,) = await desk.downloads.rows(10)
@@ -353,6 +359,17 @@ async def test_a_disk_that_reports_an_error_fails_as_store_failure(
     assert untouched(desk)
 
 
+async def test_a_disk_that_is_gone_is_called_that_and_not_a_defect(desk: DownloadDesk, quick_dir: Path) -> None:
+    (quick_dir / "cache").rename(quick_dir / "unplugged")
+    found = error(await desk.download("alpha"))
+    assert (found["code"], found["details"]["reason"]) == ("store_failure", "io_error")
+    assert str(quick_dir / "cache") in found["message"]
+    with pytest.raises(SynapseError, match="look at the disk that holds the models"):
+        await desk.collector.collect()
+    (quick_dir / "unplugged").rename(quick_dir / "cache")
+    assert (await desk.download("alpha")).state == "committed"
+
+
 async def test_a_database_that_is_full_at_the_commit_fails_the_job_and_takes_the_blobs_back(
     desk: DownloadDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,7 +399,8 @@ async def test_an_end_that_the_disk_does_not_take_holds_and_is_written_later(
     assert desk.rows()["jobs"] == [(failed.job_id, "downloading")]
     assert [row.state for row in await desk.downloads.rows(10)] == ["failed"]
     monkeypatch.setattr(module.records, "end", end)
-    await desk.downloads.settle()
+    book: Any = SimpleNamespace(settle=desk.detached.close)
+    await Retention(store=desk.store, book=book, clock=desk.clock, settle=[desk.downloads.settle]).sweep()
     assert desk.rows()["jobs"] == [(failed.job_id, "failed")]
     desk.mirror.fault = "none"
     assert (await desk.download("alpha")).state == "committed"

@@ -360,6 +360,16 @@ async def test_a_lost_worker_is_replaced_and_nothing_is_computed_twice_but_its_l
     assert vectors(await room.items(job_id)) == await room.expected(TEXTS)
 
 
+async def test_a_model_that_can_not_be_loaded_ends_the_job_instead_of_being_tried_for_ever(enter: Enter) -> None:
+    room = enter()
+    details = {"lane_id": LANE, "reason": "self_test"}
+    room.loader.errors = [SynapseError("engine_crashed", "the numbers are off", details=details) for _ in range(3)]
+    status = await room.ended(await room.submit(TEXTS))
+    assert status.state == "failed"
+    assert (error_of(status)["code"], error_of(status)["details"]) == ("engine_crashed", details)
+    assert room.loader.loads == 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="workers are ended by POSIX signals here")
 async def test_a_worker_killed_twice_quarantines_the_lane_and_a_released_lane_goes_on(
     enter: Enter, tmp_path: Path, expected_warnings: ExpectedWarnings

@@ -16,10 +16,12 @@ from synapse_service.instance import (
     AlreadyRunning,
     BoundSocket,
     InstanceLock,
+    ModelsInUse,
     StartFailed,
     acquire_lock,
     bind_socket,
     holder_of,
+    lock_models,
 )
 from synapse_wire.endpoint import MAX_SOCKET_PATH_BYTES, resolve_endpoint
 
@@ -124,6 +126,18 @@ def test_the_folder_is_made_private(folder: Path) -> None:
     lock = acquire_lock(endpoint_in(inner), inner / "service.lock")
     assert stat.S_IMODE(inner.stat().st_mode) == 0o700
     lock.release()
+
+
+def test_the_models_of_a_folder_belong_to_one_service(folder: Path) -> None:
+    lock = lock_models(folder)
+    with pytest.raises(ModelsInUse) as refused:
+        lock_models(folder)
+    assert str(refused.value) == (
+        f"the models in {folder} are used by another service (process {os.getpid()}). "
+        "Stop that one, or give this one a folder of its own with the setting storage_dir"
+    )
+    lock.release()
+    lock_models(folder).release()
 
 
 # --- the socket ---

@@ -378,6 +378,20 @@ async def test_a_defect_in_loading_answers_what_waits_and_the_lane_goes_on(
     assert await ask(one.lane, A).done == [expected_text(A)]
 
 
+async def test_a_request_that_comes_right_after_a_failed_load_gets_a_load_of_its_own(rig: Start) -> None:
+    loader = StubLoader()
+    damage = SynapseError("artifact_invalid", "x", details={"model_id": "lane", "file": "f", "reason": "truncated"})
+    loader.errors = [damage]
+    one = rig(loader=loader)
+    first = ask(one.lane, A)
+    newcomers: list[Ticket] = []
+    # Called before the task that serves the lane has its turn.
+    first.done.add_done_callback(lambda _: newcomers.append(ask(one.lane, B)))
+    assert (await failure(first)).code == "artifact_invalid"
+    assert await newcomers[0].done == [expected_text(B)]
+    assert loader.loads == 2
+
+
 # --- unloading and closing ---
 
 

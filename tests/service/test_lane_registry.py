@@ -82,7 +82,7 @@ async def shelf(quick_dir: Path) -> AsyncIterator[Shelf]:
 
 def refusal(shelf: Shelf, model: str) -> SynapseError:
     with pytest.raises(SynapseError) as caught:
-        shelf.lanes.free_form(model)
+        shelf.lanes.serving(model)
     return caught.value
 
 
@@ -113,7 +113,7 @@ async def test_an_id_that_is_not_registered_is_unknown(shelf: Shelf) -> None:
 
 async def test_a_lane_is_found_by_its_fingerprint_and_no_other_takes_its_place(shelf: Shelf) -> None:
     lane = await shelf.register("m")
-    assert shelf.lanes.free_form(lane.fingerprint) is lane
+    assert shelf.lanes.serving(lane.fingerprint) is lane
     other = "syn1-" + "0" * 64
     error = refusal(shelf, other)
     assert (error.code, error.details) == ("substitution_rejected", {"required_fingerprint": other})

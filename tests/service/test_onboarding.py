@@ -21,6 +21,7 @@ from synapse_engines.composition import Single
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.fetch import Fetcher
+from synapse_service.catalog.http_body import BodyFetcher
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.lane import Lane
@@ -74,7 +75,7 @@ class Desk:
             lanes=self.lanes,
             jobs=self.book,
             leases=self.leases,
-            fetcher=Fetcher(self.blobs, proxy=lambda: None, ca_file=lambda: None),
+            fetcher=Fetcher(self.blobs, BodyFetcher(self.blobs, proxy=lambda: None, ca_file=lambda: None, clock=clock)),
             blobs=self.blobs,
             hf_base_url=lambda: "https://huggingface.co",
         )
@@ -90,7 +91,7 @@ class Desk:
             "source": "file",
             "files": file_manifest(self.folder),
         }
-        return check(msgspec.convert(request | changes, ModelLoad), cpu_lanes=True)
+        return check(msgspec.convert(request | changes, ModelLoad), cpu_lanes=True, reserved_ids=())
 
     async def start(self, **changes: Any) -> LiveJob:
         return await self.onboarding.start(self.manifest(**changes), "test")

@@ -19,7 +19,8 @@ def test_one_measurement_is_the_prediction() -> None:
     pace.record(100, 0.5)
     assert pace.known
     assert pace.seconds(300) == pytest.approx(1.5)
-    assert pace.tokens_within(0.25, 3072) == 50
+    # Fifty would take all of it, and so every other time a little more.
+    assert pace.tokens_within(0.25, 3072) == 40
 
 
 def test_calls_count_by_their_tokens() -> None:

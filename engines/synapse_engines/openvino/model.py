@@ -18,7 +18,7 @@ from synapse_engines.families.bert import BertConfig
 from synapse_engines.families.modernbert import ModernBertConfig
 from synapse_engines.families.qwen3 import Qwen3Config
 from synapse_engines.openvino import bert, modernbert, qwen3
-from synapse_engines.openvino.batching import plan
+from synapse_engines.openvino.batching import plan, rows_may_share
 from synapse_engines.openvino.graph import GraphWeights, normalised, pooled
 from synapse_engines.openvino.runtime import compile_float32, ops, ov
 from synapse_engines.weights import Weights
@@ -54,6 +54,7 @@ class OpenVinoModel:
         self.facts: Mapping[str, str]
         self._vocab = cfg.vocab
         self._max_tokens = min(spec.max_tokens, cfg.max_positions)
+        self._share = rows_may_share(cfg)
         self._weights = weights
         self._constants: GraphWeights | None = GraphWeights(weights)
         compiled, self.facts = compile_float32(embedding_graph(self._constants, cfg, spec), threads)
@@ -73,7 +74,7 @@ class OpenVinoModel:
         check_rows(rows, vocab=self._vocab, max_tokens=self._max_tokens)
         vectors = np.empty((len(rows), self.dims), np.float32)
         rows_done = tokens_done = 0
-        for group in plan([row.size for row in rows]):
+        for group in plan([row.size for row in rows], share=self._share):
             ids = np.stack([rows[index] for index in group])
             vectors[group] = self._infer(ids)
             rows_done, tokens_done = rows_done + len(group), tokens_done + ids.size

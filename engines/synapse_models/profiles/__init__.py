@@ -1,8 +1,9 @@
 """What is known of particular models, as data: which capabilities they have, which leaves they take, how they spell it.
 
 ``catalogue/*.yaml`` holds the facts that ship, each with its source and date; ``loading.py`` reads them and a user's
-own file. A model is found by its exact name or one of its listed aliases, never by a part of a name; one that isn't
-found has the empty profile, in which everything is unknown. Dialects and ``reconcile.py`` read :class:`ModelProfile`.
+own file. A model is found by its exact name, each of which is listed, never by a part of a name; one that isn't
+found has the empty profile, in which everything is unknown. Dialects and ``reconciliation.py`` read
+:class:`ModelProfile`.
 """
 
 from __future__ import annotations
@@ -72,6 +73,6 @@ class ModelProfile(Record, frozen=True):
 
 FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "max_tokens_key": ("max_tokens", "max_completion_tokens"),
-    "reasoning_control": ("effort", "budget", "adaptive", "level", "none"),
+    "reasoning_control": ("effort", "budget", "adaptive", "adaptive_or_budget", "level"),
 }
 """The facts that dialects ask for, with the values that they can take (as text)."""

@@ -13,9 +13,10 @@ exact names of its ``models`` on its ``dialects``::
           reasoning: {support: supported, limits: {effort: [low, high]}}
           prefill: unsupported
         leaves: {sampling.temperature: {support: unsupported, reason: the model refuses it}}
-        facts: {max_tokens_key: max_completion_tokens}
+        facts: {max_tokens_key: {value: max_completion_tokens, source: vendor}}
 
-A fact that stands alone has its profile's source. No fact is without one, and no name is ever matched in part.
+A word that stands alone in place of a mapping has its profile's source. No fact is without one, and no name is ever
+matched in part.
 """
 
 from __future__ import annotations
@@ -181,7 +182,11 @@ class _Reader:
         found: dict[str, Fact] = {}
         for name, value in self._mapping(said.get("facts", {}), (*path, "facts")).items():
             here = (*path, "facts", name)
-            source = self._source(default, here)
+            own = default
+            if isinstance(value, dict):
+                said_own = self._mapping(value, here, ("value", "source"))
+                value, own = said_own.get("value"), said_own.get("source", default)
+            source = self._source(own, here)
             if name not in FACTS:
                 self.refuse(here, f"no fact has this name; there are {', '.join(FACTS)}")
             elif value not in FACTS[name]:

@@ -1,6 +1,7 @@
 """`synapse plan`: what would come of a file of models, without calling any of them.
 
-Reads the named files and nothing else: no server is asked, no secret is fetched, no service has to run.
+Reads the named files, and the catalogue of models that ships, and nothing else: no server is asked, no secret is
+fetched, no service has to run.
 """
 
 from __future__ import annotations

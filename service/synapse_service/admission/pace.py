@@ -11,6 +11,9 @@ from typing import Final
 _MEMORY_TOKENS: Final = 65_536
 """The mean goes back over about this many tokens."""
 
+_CAUTION: Final = 0.8
+"""Share of a time limit that a call is planned for: calls vary, and half of those planned for all of it exceed it."""
+
 
 class Pace:
     """Mean time that one token takes, in seconds, over the latest worker calls.
@@ -41,7 +44,7 @@ class Pace:
         return tokens * self._seconds / self._tokens if self.known else 0.0
 
     def tokens_within(self, seconds: float, default: int) -> int:
-        """How many tokens fit into ``seconds``; ``default`` before the first measurement."""
+        """How many tokens fit into ``seconds`` with little doubt; ``default`` before the first measurement."""
         if self._seconds <= 0:
             return default
-        return int(seconds * self._tokens / self._seconds)
+        return int(_CAUTION * seconds * self._tokens / self._seconds)

@@ -9,7 +9,8 @@ the two is settled at the next start by the same question, whether anything need
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -96,31 +97,32 @@ class Collector:
             return result
 
         try:
-            result = await self._store.write(step)
-        except Exception as error:
+            with self._disk_failures():
+                result = await self._store.write(step)
+        except Exception:
             for each in condemned:
                 with contextlib.suppress(OSError):
                     await disk_work(self._blobs.restore, each)
-            if isinstance(error, OSError):
-                raise disk_failure(error, self._blobs.root) from error
             raise
         freed = [await disk_work(self._destroy, each) for each in condemned]
         return result, Collected(tuple(each.sha256 for each in condemned), sum(freed))
 
     async def collect(self) -> tuple[Collected, Survey]:
         """Remove every file that nobody needs, and the corrupt ones; returns what went, and what is there now."""
-        sizes = await disk_work(self._blobs.sizes)
-        _, collected = await self.remove(lambda: (None, sizes))
-        digests, freed = list(collected.digests), collected.freed_bytes
-        for sha256 in await disk_work(self._blobs.quarantined):
-            digests.append(sha256)
-            freed += await disk_work(self._blobs.forget_quarantined, sha256)
+        with self._disk_failures():
+            sizes = await disk_work(self._blobs.sizes)
+            _, collected = await self.remove(lambda: (None, sizes))
+            digests, freed = list(collected.digests), collected.freed_bytes
+            for sha256 in await disk_work(self._blobs.quarantined):
+                digests.append(sha256)
+                freed += await disk_work(self._blobs.forget_quarantined, sha256)
         return Collected(tuple(digests), freed), await self.survey()
 
     async def survey(self) -> Survey:
         """Who needs which file."""
-        sizes = await disk_work(self._blobs.sizes)
-        quarantined = await disk_work(self._blobs.quarantined)
+        with self._disk_failures():
+            sizes = await disk_work(self._blobs.sizes)
+            quarantined = await disk_work(self._blobs.quarantined)
         live = self._roots.live()
         stored = await self._store.read(stored_holders)
         return Survey(sizes, quarantined, merged(stored, live))
@@ -137,6 +139,13 @@ class Collector:
                 self._blobs.restore(each)
             raise
         return condemned
+
+    @contextmanager
+    def _disk_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise disk_failure(error, self._blobs.root) from error
 
     def _destroy(self, condemned: Condemned) -> int:
         """The second phase. What can't be removed now is removed at the next start, and counts as not freed."""

@@ -163,8 +163,10 @@ class Downloads:
                 job_id, state = await self._store.write(
                     lambda: records.admit(request, new, live=live_id, complete=complete, now_ms=now)
                 )
-            except BaseException:
+            except BaseException as error:
                 fresh.lease.release()
+                if isinstance(error, OSError):
+                    raise disk_failure(error, self._blobs.root) from error
                 raise
             if job_id == fresh.job_id:
                 self._begin(fresh)
@@ -221,6 +223,8 @@ class Downloads:
             failure = _full_database(job, error) if error.reason == "storage_full" else error
         except SynapseError as error:
             failure = error
+        except OSError as error:
+            failure = disk_failure(error, self._blobs.root)
         except Exception as error:  # noqa: BLE001 - the edge of the job's own task: its clients must learn that it ended
             _log.error("download_lost", job_id=job.job_id, catalog_id=job.entry.id, where=where(error))
             message = f"the download failed unexpectedly; the log tells where under its id {job.job_id}"
@@ -270,8 +274,6 @@ class Downloads:
                 raise digest_refusal(error, "models.download") from error
             except StorageFull as error:
                 raise storage_full(file.path, error) from error
-            except OSError as error:
-                raise disk_failure(error, self._blobs.root) from error
             before += file.size
 
     async def _publish_files(self, job: LiveDownload) -> None:
@@ -281,8 +283,6 @@ class Downloads:
                 await disk_work(staged.writer.publish, file.path, file.sha256, file.size, lease=job.lease)
             except StorageFull as error:
                 raise storage_full(file.path, error) from error
-            except OSError as error:
-                raise disk_failure(error, self._blobs.root) from error
 
     async def _require_space(self, job: LiveDownload, wanted: Sequence[PinnedFile]) -> None:
         """Refuse what can't fit before the first byte comes, also beside what other downloads still have to write."""
@@ -325,6 +325,7 @@ class Downloads:
             return won
 
         if await self._store.write(step):
+            job.lease.release()  # From here on the install holds the files.
             self._installs.committed(job.entry)
             self._has_ended(job, ended)
         else:

@@ -42,6 +42,7 @@ from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.lanes.worker_faults import WorkerFault, WorkerNotGone, WorkerRefused
 from synapse_service.lanes.worker_process import EmbeddedRows
 from synapse_service.logs import get_logger
+from synapse_service.memory import give_back
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import EngineIdentity, Provenance
 
@@ -223,6 +224,7 @@ class Lane:
             raise not_gone(self.lane_id, error) from error
         finally:
             self._unloading = None
+            give_back()  # The tokenizer's memory above all, which was this process's own.
             self._set_state("unloaded")
 
     async def close(self) -> None:

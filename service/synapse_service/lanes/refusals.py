@@ -19,7 +19,6 @@ from synapse_service.lanes.worker_faults import (
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import Holder
 
-
 _LOST: Final = frozenset({"crash", "hang", "protocol_fault", "not_gone"})
 
 

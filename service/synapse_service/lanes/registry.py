@@ -83,7 +83,7 @@ class LaneRegistry:
 
     def find(self, model_id: str) -> Lane | None:
         """A lane that exists for clients, by its id."""
-        return self._free_form(model_id) or self.catalog.find(model_id)
+        return self._find_free_form(model_id) or self.catalog.find(model_id)
 
     def registration(self, model_id: str) -> Registration | None:
         """The registration behind a free-form lane, hidden or not."""
@@ -91,7 +91,7 @@ class LaneRegistry:
 
     def hides(self, model_id: str) -> bool:
         """True for the id of a lane that doesn't exist for clients while a setting is off."""
-        registered = model_id in self._lanes and self._free_form(model_id) is None
+        registered = model_id in self._lanes and self._find_free_form(model_id) is None
         return registered or self.catalog.hides(model_id)
 
     def shown(self, lane: Lane) -> bool:
@@ -100,7 +100,7 @@ class LaneRegistry:
             return self._free_form_shown(lane)
         return self.catalog.find(lane.lane_id) is lane
 
-    def _free_form(self, model_id: str) -> Lane | None:
+    def _find_free_form(self, model_id: str) -> Lane | None:
         lane = self._lanes.get(model_id)
         return lane if lane is not None and self._free_form_shown(lane) else None
 
@@ -112,12 +112,14 @@ class LaneRegistry:
 
         Raises ``unknown_model``, and of the catalog ``backend_unavailable`` and ``model_not_installed``.
         """
-        lane = self._free_form(model_id)
+        name = None if model_id.startswith(FINGERPRINT_PREFIX) else self.catalog.named(model_id)
+        return self.free_form(model_id) if name is None else self.catalog.chosen(name)
+
+    def free_form(self, model_id: str) -> Lane:
+        """The lane of a model that a user registered; raises ``unknown_model`` for every other id."""
+        lane = self._find_free_form(model_id)
         if lane is not None:
             return lane
-        name = None if model_id.startswith(FINGERPRINT_PREFIX) else self.catalog.named(model_id)
-        if name is not None:
-            return self.catalog.chosen(name)
         message = (
             f"{model_id!r} is a CPU lane, and the setting cpu_lanes is off"
             if self.hides(model_id)
@@ -125,13 +127,13 @@ class LaneRegistry:
         )
         raise SynapseError("unknown_model", message, details={"model_id": model_id})
 
-    def free_form(self, model: str) -> Lane:
-        """The lane that a request names which names nothing of the catalog: by model id, or by its fingerprint.
+    def serving(self, model: str) -> Lane:
+        """The lane of a request that names nothing of the catalog: by model id, or by its fingerprint.
 
         Raises ``unknown_model``, and ``substitution_rejected`` for a fingerprint that no lane has.
         """
         if not model.startswith(FINGERPRINT_PREFIX):
-            return self.get(model)
+            return self.free_form(model)
         for lane in self._lanes.values():
             if lane.fingerprint == model and self._free_form_shown(lane):
                 return lane

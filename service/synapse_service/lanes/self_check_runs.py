@@ -79,7 +79,7 @@ class SelfChecks:
 
 
 class LaneSelfCheck:
-    """The self-check of one lane. ``outcome`` is its present state, ``running`` is true until that is known and kept."""
+    """The self-check of one lane. ``outcome`` is its state; while it is ``running``, that is not known yet."""
 
     def __init__(self, entry: CatalogEntry, lane: CatalogLane, shared: SelfChecks) -> None:
         """Use :meth:`SelfChecks.of`."""

@@ -78,7 +78,7 @@ class CacheOperations:
             if params.pinned and not self._installs.installed(entry):
                 raise self._not_installed(entry)
             return entry.id, [file.sha256 for _, file in entry.spec.files.by_role()]
-        lane = self._lanes.get(params.model_id or "")
+        lane = self._lanes.free_form(params.model_id or "")
         return lane.lane_id, [file.sha256 for file in lane.model.files]
 
     def _not_installed(self, entry: CatalogEntry) -> SynapseError:

@@ -44,7 +44,7 @@ class LaneChoice:
             self._require_epoch(constraints)
             lane = self._lanes.catalog.chosen(name, fingerprints)
         else:
-            lane = self._lanes.free_form(model)
+            lane = self._lanes.serving(model)
             self._require_epoch(constraints)
             for wanted in fingerprints:
                 if wanted != lane.fingerprint:

@@ -65,7 +65,7 @@ class ChatStream:
             self.ended = True
             return []
         chunk = read_document(DECODER, event.data)
-        if chunk.error is not UNSET and chunk.error is not None:
+        if (chunk.error is not UNSET and chunk.error is not None) or (chunk.choices is None and chunk.usage is None):
             raise_reported(event.data)
         found: list[StreamEvent] = []
         if (chunk.id and chunk.id != self._id) or (chunk.model and chunk.model != self._model):

@@ -67,8 +67,10 @@ def reconcile(
     servers = {server.root_key: server for server in batch.deployments}
     deployments: dict[str, DeploymentCapabilityPlan] = {}
     runtime: dict[str, RuntimeBindingPlan] = {}
-    for root in sorted({plan.root_key for plan in bindings.values()} | servers.keys()):
-        group = [plan for plan in bindings.values() if plan.root_key == root]
+    groups: dict[str, list[BindingCapabilityPlan]] = {root: [] for root in servers}
+    for binding in bindings.values():
+        groups.setdefault(binding.root_key, []).append(binding)
+    for root, group in sorted(groups.items()):
         server = servers.get(root)
         if server is None:
             findings.append(_no_server(root, group))

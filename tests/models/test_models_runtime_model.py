@@ -1,0 +1,418 @@
+"""The bound model: what may be bound, the order of a call, defaults, limits, guarantees, provenance."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from fixtures.bound_models import DEAD_URL, PROMPT, asking, deployment, model, plan, pool
+from fixtures.openai_stub import OpenAIStub, Scripted, chunk, completion, document, events, streamed
+from synapse_models.audit import LeafDecision, consumed, passed_through
+from synapse_models.connection import CONNECTION_FAMILIES, HttpJson
+from synapse_models.dialect import CallContext
+from synapse_models.dialects.openai_chat.binder import ChatBinder
+from synapse_models.errors import (
+    DialectFault,
+    DialectNotImplemented,
+    OutputContractViolation,
+    PlanError,
+    RequestRejected,
+)
+from synapse_models.model import Model
+from synapse_models.plans import DeferredCheck
+from synapse_models.policy import ConnectionIdentity, RetryPolicy
+from synapse_models.pool import ConnectionPool
+from synapse_models.profiles import ModelProfile
+from synapse_models.request import (
+    DialectOptions,
+    HostedTool,
+    ReasoningParams,
+    Request,
+    SamplingParams,
+    SchedulingParams,
+    ScoringParams,
+    ToolParams,
+)
+from synapse_models.response import Attempt, ModelIdentity
+from synapse_models.stream import Completed, TextDelta
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[OpenAIStub]:
+    async with OpenAIStub(document(completion({"content": "Hi"}))) as running:
+        yield running
+
+
+@pytest.fixture
+async def connections(stub: OpenAIStub) -> AsyncIterator[ConnectionPool]:
+    async with pool(stub.base_url, limit=2) as opened:
+        yield opened
+
+
+# Binding
+
+
+async def test_what_doesn_t_fit_is_not_bound() -> None:
+    served = deployment()
+    good = plan(served)
+    async with pool() as own, pool("http://127.0.0.1:8/v1") as other:
+        Model.bind(good, deployment=served, pool=own)
+        for bad, opened, said in (
+            (plan(served, wire_version="v9"), own, "no wire version 'v9'"),
+            (plan(deployment("http://127.0.0.1:9/v2")), own, "another deployment"),
+            (good, other, "the pool is for http://127.0.0.1:8"),
+            (plan(served, family="carrier_pigeon"), own, "family"),
+        ):
+            with pytest.raises(PlanError, match=said):
+                Model.bind(bad, deployment=served, pool=opened)
+        with pytest.raises(PlanError, match="no route"):
+            Model.bind(msgspec.structs.replace(good, route=None), deployment=served, pool=own)
+        with pytest.raises(PlanError, match="profile is of other"):
+            Model.bind(good, deployment=served, pool=own, profile=ModelProfile(model_id="other"))
+
+
+@pytest.mark.parametrize("dialect_id", ["vllm_native", "no_such_dialect"])
+async def test_a_dialect_without_a_binder_is_named(dialect_id: str) -> None:
+    served = deployment()
+    async with pool() as own:
+        with pytest.raises(DialectNotImplemented, match=dialect_id):
+            Model.bind(plan(served, dialect_id), deployment=served, pool=own)
+
+
+async def test_a_pool_of_another_family_is_refused_before_any_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[ConnectionIdentity] = []
+
+    class Pigeons(HttpJson):
+        def _open(self) -> Any:
+            opened.append(self._identity)
+            raise AssertionError("no connection may be opened")
+
+    monkeypatch.setitem(CONNECTION_FAMILIES, "carrier_pigeon", Pigeons)
+    served = deployment()
+    async with ConnectionPool(ConnectionIdentity(family="carrier_pigeon", origin="http://127.0.0.1:9")) as own:
+        with pytest.raises(PlanError, match="'carrier_pigeon'"):
+            Model.bind(plan(served), deployment=served, pool=own)
+    assert opened == []
+
+
+# The order of a call
+
+
+async def test_a_refused_request_takes_no_slot_and_sends_nothing(stub: OpenAIStub, connections: ConnectionPool) -> None:
+    bound = model(connections, stub.base_url, unavailable={"reasoning": "the profile says no"}, available=("prefill",))
+    for request, said in (
+        (asking(reasoning=ReasoningParams(effort="low")), "the plan has no reasoning: the profile says no"),
+        (asking(scoring=ScoringParams(sampled_logprobs=True)), "the plan has no sampled_logprobs: nobody declared"),
+        (asking(sampling=SamplingParams(n=2), tools=ToolParams(hosted=(HostedTool(tool="web_search"),))), "comes once"),
+    ):
+        with pytest.raises(RequestRejected, match=said):
+            await bound.arun(request)
+        with pytest.raises(RequestRejected, match=said):
+            await anext(bound.astream(request))
+    assert stub.seen == []
+    assert connections.limiter is not None
+    assert (connections.limiter.held, connections.under_way) == (0, 0)
+
+
+async def test_a_request_may_not_go_below_a_floor(stub: OpenAIStub, connections: ConnectionPool) -> None:
+    bound = model(connections, stub.base_url, minimums={"top_logprobs": {"minimum": 5}})
+    for asked in (0, 4):
+        with pytest.raises(RequestRejected, match=f"{asked} is below the plan's minimum of 5"):
+            bound.prepare(asking(scoring=ScoringParams(sampled_logprobs=True, top_logprobs=asked)))
+    for asked in (5, 9):
+        bound.prepare(asking(scoring=ScoringParams(sampled_logprobs=True, top_logprobs=asked)))
+    bound.prepare(asking(scoring=ScoringParams(sampled_logprobs=True)))
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        (consumed("/heat"), "said to be at /heat, which the body lacks"),
+        (passed_through("/messages"), "changed on the way"),
+    ],
+)
+async def test_a_dialect_that_contradicts_itself_sends_nothing(
+    stub: OpenAIStub, connections: ConnectionPool, decision: LeafDecision, said: str
+) -> None:
+    class Confused(ChatBinder):
+        def decide(self, leaf: str, value: Any, request: Request, context: CallContext) -> LeafDecision:
+            return decision if leaf == "sampling.temperature" else super().decide(leaf, value, request, context)
+
+    bound = model(connections, stub.base_url, binders={"openai_chat": Confused()})
+    with pytest.raises(DialectFault, match=said):
+        await bound.arun(asking(sampling=SamplingParams(temperature=0.0)))
+    assert stub.seen == []
+
+
+async def test_the_slot_is_held_until_the_stream_is_read(stub: OpenAIStub, connections: ConnectionPool) -> None:
+    stub.answer(streamed(["a", "b"]))
+    assert connections.limiter is not None
+    held = []
+    async for event in model(connections, stub.base_url).astream(asking()):
+        held.append((type(event).__name__, connections.limiter.held))
+    assert [count for name, count in held if name == "TextDelta"] == [1, 1]
+    assert held[-1] == ("Completed", 0)
+
+
+@pytest.mark.parametrize("how", ["close", "break", "drop", "cancel"])
+async def test_leaving_a_stream_frees_the_limits_and_the_connection(
+    stub: OpenAIStub, connections: ConnectionPool, how: str
+) -> None:
+    stub.answer(events(chunk({"content": "a"}), b"never", done=False, hold=asyncio.Event()))
+    bound = model(connections, stub.base_url, concurrency=1)
+    assert connections.limiter is not None
+
+    async def begin() -> None:
+        stream = bound.astream(asking())
+        if how == "break":
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    break
+        else:
+            while not isinstance(await anext(stream), TextDelta):
+                pass
+            assert connections.limiter is not None
+            assert connections.limiter.held == 1
+        if how == "close":
+            await stream.aclose()
+        if how == "cancel":
+            await anext(stream)
+
+    task = asyncio.create_task(begin())
+    if how == "cancel":
+        await asyncio.wait_for(_until_seen(stub), 5)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    else:
+        await task
+    gc.collect()
+    await asyncio.wait_for(stub.broken_off.wait(), 5)
+    assert (connections.limiter.held, connections.under_way) == (0, 0)
+    stub.answer(document(completion({"content": "again"})))
+    assert (await bound.arun(asking())).text == "again"
+
+
+async def _until_seen(stub: OpenAIStub) -> None:
+    while not stub.seen:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+
+
+# Defaults
+
+
+async def test_defaults_fill_in_where_the_request_is_silent(connections: ConnectionPool, stub: OpenAIStub) -> None:
+    bound = model(
+        connections,
+        stub.base_url,
+        defaults={"sampling.temperature": 0.5, "reasoning.effort": "high", "sampling.stop": ["END"]},
+        option_defaults={"service_tier": "flex"},
+    )
+    silent = bound.prepare(asking())
+    assert silent.wire.body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hello"}],
+        "temperature": 0.5,
+        "stop": ["END"],
+        "reasoning_effort": "high",
+        "service_tier": "flex",
+    }
+    assert silent.used_defaults == {
+        "sampling.temperature": 0.5,
+        "reasoning.effort": "high",
+        "sampling.stop": ["END"],
+        "dialect_options.service_tier": "flex",
+    }
+    own = DialectOptions(dialect_id="openai_chat", values={"service_tier": None, "x": 1})
+    said = bound.prepare(
+        asking(sampling=SamplingParams(temperature=0.0), reasoning=ReasoningParams(effort="low"), dialect_options=own)
+    )
+    assert (said.wire.body["temperature"], said.wire.body["reasoning_effort"]) == (0.0, "low")
+    assert (said.wire.body["service_tier"], said.wire.body["x"]) == (None, 1)
+    assert said.used_defaults == {"sampling.stop": ["END"]}
+
+
+async def test_a_budget_displaces_a_default_effort() -> None:
+    async with pool() as own:
+        bound = model(own, defaults={"reasoning.effort": "high"})
+        with pytest.raises(RequestRejected) as caught:
+            bound.prepare(asking(reasoning=ReasoningParams(budget_tokens=5)))
+        assert [rejection.leaf for rejection in caught.value.rejections] == ["reasoning.budget_tokens"]
+        assert "reasoning_effort" not in bound.with_args({"reasoning.effort": None}).prepare(asking()).wire.body
+
+
+async def test_derived_models_add_defaults_and_narrow_limits(connections: ConnectionPool, stub: OpenAIStub) -> None:
+    base = model(connections, stub.base_url, defaults={"sampling.seed": 1})
+    derived = base.with_args({"sampling.temperature": 0.0, "sampling.seed": 2}, options={"x": 1}, concurrency=1)
+    body = derived.prepare(asking()).wire.body
+    assert (body["seed"], body["temperature"], body["x"]) == (2, 0.0, 1)
+    assert base.prepare(asking()).wire.body["seed"] == 1
+    hold = asyncio.Event()
+    stub.answer(Scripted([b"{", b"}"], 200, {"content-type": "application/json"}, hold))
+    calls = [asyncio.create_task(derived.arun(asking())) for _ in range(2)]
+    await asyncio.wait_for(_until_seen(stub), 5)
+    assert connections.limiter is not None
+    assert (connections.limiter.held, len(stub.seen)) == (1, 1)
+    hold.set()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert derived.pool is base.pool
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dialect",
+        "transport",
+        "engine",
+        "api_base",
+        "endpoint",
+        "credential",
+        "retry",
+        "connection",
+        "temperature",
+        "input",
+        "scheduling.stream",
+        "dialect_options.x",
+    ],
+)
+async def test_what_belongs_to_the_binding_is_no_default(name: str) -> None:
+    async with pool() as own:
+        with pytest.raises(PlanError, match="not something that a request default can set"):
+            model(own).with_args({name: 1})
+
+
+async def test_a_default_of_another_type_is_refused() -> None:
+    async with pool() as own:
+        with pytest.raises(PlanError, match=r"default of sampling\.seed"):
+            model(own).with_args({"sampling.seed": "7"})
+
+
+# Rebinding
+
+
+async def test_another_dialect_keeps_pool_and_limits(connections: ConnectionPool, stub: OpenAIStub) -> None:
+    served = deployment(stub.base_url)
+    base = model(connections, stub.base_url, concurrency=1).with_args({"sampling.temperature": 0.0})
+    rebound = base.with_dialect(plan(served, "openai_completions"))
+    stub.answer(document({"choices": [{"text": "x", "finish_reason": "stop"}]}))
+    response = await rebound.arun(asking(PROMPT))
+    assert response.provenance is not None
+    assert (response.provenance.dialect_id, rebound.pool is base.pool) == ("openai_completions", True)
+    assert (stub.seen[0].path, stub.seen[0].body["temperature"]) == ("/v1/completions", 0.0)
+    assert rebound._limiters == base._limiters
+    for bad, said in (
+        (plan(served, "openai_completions", root_key="elsewhere"), "deployment of elsewhere"),
+        (plan(deployment("http://127.0.0.1:7/v1"), "openai_completions"), "another deployment"),
+        (plan(served, "openai_completions", family="carrier_pigeon"), "family"),
+    ):
+        with pytest.raises(PlanError, match=said):
+            base.with_dialect(bad)
+
+
+async def test_option_defaults_of_the_old_dialect_are_replaced_or_refused(stub: OpenAIStub) -> None:
+    served = deployment(DEAD_URL)
+    target = plan(served, "openai_completions")
+    async with pool() as own:
+        base = model(own).with_args(options={"service_tier": "flex"})
+        with pytest.raises(PlanError, match=r"set for openai_chat \(service_tier\)"):
+            base.with_dialect(target)
+        replaced = base.with_dialect(target, options={"user": "u"})
+        assert replaced.prepare(asking(PROMPT)).wire.body == {"model": "m", "prompt": "Once upon", "user": "u"}
+        assert base.with_dialect(target, options={}).prepare(asking(PROMPT)).wire.body == {
+            "model": "m",
+            "prompt": "Once upon",
+        }
+
+
+# What comes back
+
+
+async def test_the_plan_s_checks_run_on_every_reply(stub: OpenAIStub, connections: ConnectionPool) -> None:
+    check = DeferredCheck(
+        capability="top_logprobs", stage="request", verifier="response.top_logprobs_breadth", reason="r", evidence="e"
+    )
+    bound = model(connections, stub.base_url, checks=(check,))
+    one = {"token": "a", "logprob": -1.0, "top_logprobs": [{"token": "b", "logprob": -2.0}]}
+    stub.answer(document(completion({"content": "a"}, logprobs={"content": [one]})))
+    await bound.arun(asking(scoring=ScoringParams(sampled_logprobs=True, top_logprobs=1)))
+    with pytest.raises(OutputContractViolation, match="1 alternatives, and 2 are needed") as caught:
+        await bound.arun(asking(scoring=ScoringParams(sampled_logprobs=True, top_logprobs=2)))
+    assert caught.value.channels == ("top_logprobs",)
+
+
+async def test_an_answer_says_where_it_comes_from(stub: OpenAIStub) -> None:
+    stub.answer(
+        document({"error": "x"}, status=503, headers={"x-request-id": "r-1"}),
+        document(completion({"content": "Hi"}), headers={"x-request-id": "r-2"}),
+    )
+    async with pool(stub.base_url, retry=RetryPolicy(max_attempts=2, base_s=0.0)) as own:
+        bound = model(own, stub.base_url, engine_id="vllm", defaults={"sampling.seed": 0})
+        response = await bound.arun(asking())
+    provenance = response.provenance
+    assert provenance is not None
+    assert provenance.model_identity == ModelIdentity(requested_model_id="m", provider_reported_model_id="m-1")
+    assert (provenance.dialect_id, provenance.wire_version) == ("openai_chat", "v1")
+    assert (provenance.engine_id, provenance.engine_source) == ("vllm", "config")
+    assert provenance.deployment_fingerprint == deployment(stub.base_url, engine_id="vllm").fingerprint
+    assert provenance.capabilities is not None
+    assert provenance.capabilities.plan_fingerprint == bound.plan.fingerprint
+    assert provenance.request_defaults == {"sampling.seed": 0}
+    assert provenance.attempts == (
+        Attempt(outcome="overloaded", status=503, request_id="r-1"),
+        Attempt(outcome="ok", status=200, request_id="r-2"),
+    )
+
+
+async def test_a_model_that_isn_t_named_by_the_reply_is_not_made_up(
+    stub: OpenAIStub, connections: ConnectionPool
+) -> None:
+    body = completion({"content": "Hi"})
+    del body["model"]
+    stub.answer(document(body))
+    response = await model(connections, stub.base_url).arun(asking())
+    assert response.provenance is not None
+    assert response.provenance.model_identity.provider_reported_model_id is None
+    assert response.provenance.engine_id == "unknown"
+    assert response.provenance.request_defaults == {}
+
+
+async def test_streaming_is_how_and_not_what(stub: OpenAIStub, connections: ConnectionPool) -> None:
+    bound = model(connections, stub.base_url)
+    stub.answer(streamed(["a", "b"]))
+    whole = await bound.arun(asking(scheduling=SchedulingParams(stream=True)))
+    stub.answer(streamed(["a", "b"]))
+    found = [event async for event in bound.astream(asking())]
+    assert isinstance(found[-1], Completed)
+    assert whole == found[-1].response
+    assert stub.seen[0].body == stub.seen[1].body
+    assert stub.seen[0].body["stream_options"] == {"include_usage": True}
+
+
+async def test_many_calls_through_one_pool(stub: OpenAIStub) -> None:
+    async with pool(stub.base_url, limit=16) as own:
+        bound = model(own, stub.base_url)
+        responses = await asyncio.gather(*(bound.arun(asking()) for _ in range(100)))
+    assert {response.text for response in responses} == {"Hi"}
+    assert len(stub.connections) <= 16
+
+
+async def test_every_way_and_every_try_carries_the_same_leaves(stub: OpenAIStub) -> None:
+    request = asking(sampling=SamplingParams(stop=("END",), seed=0), reasoning=ReasoningParams(effort="low"))
+    wanted = {"stop": ["END"], "seed": 0, "reasoning_effort": "low"}
+    busy = document({"error": "x"}, status=503)
+    async with pool(stub.base_url, retry=RetryPolicy(max_attempts=2, base_s=0.0)) as own:
+        bound = model(own, stub.base_url)
+        stub.answer(busy, document(completion({"content": "Hi"})))
+        await bound.arun(request)
+        stub.answer(busy, streamed(["Hi"]))
+        async for _ in bound.astream(request):
+            pass
+    assert [seen.body.get("stream", False) for seen in stub.seen] == [False, False, True, True]
+    for seen in stub.seen:
+        assert {key: seen.body[key] for key in wanted} == wanted
