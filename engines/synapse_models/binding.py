@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from synapse_models.connection import AuthScheme
+from synapse_models.connection import BEARER, AuthScheme
 from synapse_models.deployment import Deployment
 from synapse_models.dialect import CallContext, DialectBinder, WireAuth
 from synapse_models.errors import PlanError
@@ -41,8 +41,8 @@ def bind_dialect(
 
     Raises:
         DialectNotImplemented: the dialect has no binder.
-        PlanError: the plan is for another deployment, has no route, names a wire version that the dialect doesn't
-            have or a profile of another model, or the pool is of another family or for another origin.
+        PlanError: the plan is for another deployment, has no route or names a wire version that the dialect doesn't
+            have, or the pool is of another family or for another origin.
     """
     found = binder(plan.dialect_id, binders)
     if plan.wire_version not in found.spec.wire_versions:
@@ -64,8 +64,6 @@ def bind_dialect(
         raise PlanError(f"the route's address can't be called: {caught}") from None
     if origin != pool.identity.origin:
         raise PlanError(f"the route leads to {origin}, and the pool is for {pool.identity.origin}")
-    if profile.model_id not in ("", plan.model_id):
-        raise PlanError(f"the profile is of {profile.model_id}, and the plan is for {plan.model_id}")
     context = CallContext(
         dialect_id=plan.dialect_id,
         wire_version=plan.wire_version,
@@ -73,5 +71,5 @@ def bind_dialect(
         profile=profile,
         engine_id=plan.engine_id,
     )
-    auth = AuthScheme(found.auth.value, "Bearer " if found.auth is WireAuth.BEARER else "")
+    auth = BEARER if found.auth is WireAuth.BEARER else AuthScheme(found.auth.value)
     return BoundDialect(found, context, plan.route.endpoint.rstrip("/"), auth)

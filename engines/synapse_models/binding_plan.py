@@ -76,7 +76,7 @@ def reconcile_binding(
     for key in CAPABILITY_SPECS:
         _reconcile_capability(work, binder, key, active)
     _check_defaults(work)
-    if any(finding.severity == "error" for finding in work.findings):
+    if work.findings:
         return None, tuple(work.findings)
     return _plan(work, spec, wire_version), tuple(work.findings)
 
@@ -188,7 +188,7 @@ def _check_disabled(
         work.find(
             "mandatory_disabled",
             "is switched off, and the model can't be used without it",
-            says("model", work.model_subject, "is never without it", "fail"),
+            says("model", work.wanted.model_id, "is never without it", "fail"),
             said,
             key=key,
             remedy=f"remove '{key}: false'",
@@ -214,7 +214,7 @@ def _requirement_axes(
     if need is not None:
         found.append(says("task", ", ".join(need.sources), "needs it", "ok"))
     if mandatory:
-        found.append(says("model", work.model_subject, "is never without it", "ok"))
+        found.append(says("model", work.wanted.model_id, "is never without it", "ok"))
     return tuple(found)
 
 
@@ -252,7 +252,7 @@ def _check_defaults(work: BindingWork) -> None:
             work.find(
                 "default_not_taken",
                 f"has {path} among its request defaults",
-                says("model", work.model_subject, fact.reason or f"doesn't take {path}", "fail"),
+                says("model", work.wanted.model_id, fact.reason or f"doesn't take {path}", "fail"),
                 remedy=f"remove {path} from args",
             )
 
@@ -288,7 +288,10 @@ def _needs(work: BindingWork, keys: Iterable[str], *, required: bool) -> tuple[S
     found = []
     for key in keys:
         intent = work.intents.get(key)
+        # What a default asks for must be possible; it is no floor, since a request may ask for less.
         floor: Any = None if intent is None else intent.minimums.get("minimum")
+        if key == "top_logprobs":
+            floor = max(floor or 0, work.wanted.args.get("scoring.top_logprobs", 0)) or None
         for name in _SERVING.get(key, ()):
             found.append(
                 ServingRequirement(

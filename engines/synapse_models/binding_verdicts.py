@@ -11,7 +11,7 @@ import msgspec
 
 from synapse_models.capabilities import CAPABILITY_SPECS, CapabilityConfig
 from synapse_models.checks import MODEL_VERIFIERS
-from synapse_models.diagnostics import Axis, AxisVerdict, Diagnostic, Mark, Severity
+from synapse_models.diagnostics import Axis, AxisVerdict, Diagnostic, Mark
 from synapse_models.dialect import DialectBinder, Supported
 from synapse_models.parts import JSONValue
 from synapse_models.plans import BindingReconcileInput, CapabilityIntent, DeferredCheck
@@ -41,11 +41,11 @@ class BindingWork:
         *axes: AxisVerdict,
         key: str | None = None,
         remedy: str | None = None,
-        severity: Severity = "error",
     ) -> None:
+        """Note an error."""
         self.findings.append(
             Diagnostic(
-                severity=severity,
+                severity="error",
                 code=code,
                 model=self.wanted.binding_id,
                 capability=key,
@@ -54,10 +54,6 @@ class BindingWork:
                 remedy=remedy,
             )
         )
-
-    @property
-    def model_subject(self) -> str:
-        return self.wanted.model_id
 
 
 def says(axis: Axis, subject: str, verdict: str, mark: Mark) -> AxisVerdict:
@@ -101,8 +97,6 @@ def wishes(
                 key=key,
                 remedy=f"set scoring.top_logprobs to {least} or more",
             )
-        elif asked:
-            minimums["minimum"] = asked
     defaults = {
         leaf: getattr(config, option) for option, leaf in spec.defaults.items() if getattr(config, option) is not None
     }
@@ -135,7 +129,7 @@ def model_verdict(
     minimums: Mapping[str, JSONValue],
     defaults: Mapping[str, JSONValue],
 ) -> AxisVerdict:
-    subject = work.model_subject
+    subject = work.wanted.model_id
     if support.support == "unsupported":
         return says("model", subject, support.reason or "doesn't have it", "fail")
     if support.support == "unknown":

@@ -94,7 +94,7 @@ def tool_calls_present(active: Mapping[str, Any], floors: Floors, response: Resp
 def structured_output_present(active: Mapping[str, Any], floors: Floors, response: Response) -> str | None:
     if active.get("structured_output.format") is not None:
         for choice in _answers(response):
-            if choice.structured_output is None:
+            if choice.structured_output is None and not choice.tool_calls:
                 return f"choice {choice.index} has no structured output"
     return None
 

@@ -17,9 +17,7 @@ import truststore
 
 from synapse_models.errors import ConnectionFailed
 from synapse_models.policy import ConnectionIdentity
-
-HTTP_JSON: Final = "http_json"
-"""The family that every dialect of this release speaks over."""
+from synapse_models.specs import HTTP_JSON
 
 
 class AuthScheme(msgspec.Struct, frozen=True):
@@ -117,7 +115,7 @@ class HttpJson:
                 proxy=self._identity.proxy,
                 allow_redirects=False,
             )
-        except (aiohttp.ClientError, OSError, TimeoutError) as caught:
+        except (aiohttp.ClientError, OSError) as caught:
             failed = _described("no reply came", caught)
         else:
             return _HttpReply(response)

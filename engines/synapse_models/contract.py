@@ -120,7 +120,8 @@ def missing_channels(
 ) -> tuple[tuple[str, str], ...]:
     """(channel, what is wrong) for each required channel that is absent and each present one that is invalid.
 
-    A refused choice is excused from its own channels, a blocked prompt from all of them.
+    A refused choice is excused from its own channels, a blocked prompt from all of them, and a turn that calls tools
+    from structured output: its answer is still to come.
     """
     wrong: list[tuple[str, str]] = []
     for name, channel in CHANNELS.items():
@@ -142,6 +143,10 @@ def _values(channel: Channel, response: Response) -> list[tuple[str, Any, bool]]
     if channel.kind != "per_choice":
         return [("", getattr(response, channel.name), response.refusal is not None)]
     return [
-        (f"choice {choice.index}: ", getattr(choice, channel.name), choice.refusal is not None)
+        (f"choice {choice.index}: ", getattr(choice, channel.name), _is_excused(choice, channel.name))
         for choice in response.choices
     ]
+
+
+def _is_excused(choice: Choice, channel: str) -> bool:
+    return choice.refusal is not None or (channel == "structured_output" and bool(choice.tool_calls))

@@ -17,8 +17,8 @@ from synapse_models.leaves import LEAVES
 from synapse_models.parts import JSONValue, Record
 from synapse_models.request import DialectOptions, Request
 
-_NEVER_DEFAULTS: Final = frozenset({"scheduling.stream"})
-"""Leaves that the way of calling decides."""
+_NEVER_DEFAULTS: Final = frozenset({"session.previous_response_id"})
+"""Leaves that belong to one request alone."""
 
 _GROUPS: Final = {
     field.name: type(field.default) for field in structs.fields(Request) if isinstance(field.default, Struct)

@@ -37,16 +37,14 @@ class Retry(enum.Enum):
 
 
 class Rejection(Record, frozen=True):
-    """One part of a request that would not reach the model: which, on which dialect, and what to do about it."""
+    """One part of a request that would not reach the model: which, on which dialect, and why."""
 
     leaf: str
     dialect: str
     reason: str
-    remedy: str | None = None
 
     def __str__(self) -> str:
-        remedy = f" ({self.remedy})" if self.remedy else ""
-        return f"{self.leaf} on {self.dialect}: {self.reason}{remedy}"
+        return f"{self.leaf} on {self.dialect}: {self.reason}"
 
 
 class ModelError(Exception):

@@ -28,9 +28,10 @@ from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf
 from synapse_models.parts import JSONValue
 from synapse_models.plans import RuntimeBindingPlan
 from synapse_models.policy import Timeouts
-from synapse_models.pool import ConnectionPool, Limiter, Reply
+from synapse_models.pool import ConnectionPool, Limiter
 from synapse_models.profiles import ModelProfile
 from synapse_models.registry import DIALECT_BINDERS
+from synapse_models.reply import Reply
 from synapse_models.request import Request
 from synapse_models.response import (
     Attempt,
@@ -274,7 +275,7 @@ class Model:
             if key is None:
                 continue
             if key not in self.plan.available:
-                reason = self.plan.unavailable.get(key, "nobody declared it or has shown that it is there")
+                reason = self.plan.unavailable.get(key, f"nobody has shown that it is there; declare {key} to have it")
                 refused.setdefault(path, f"the plan has no {key}: {reason}")
         floor = self.plan.minimums.get("top_logprobs", {}).get("minimum")
         asked = active.get("scoring.top_logprobs")

@@ -14,15 +14,13 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from synapse_models.connection import CONNECTION_FAMILIES, Call, Connection, OpenReply
 from synapse_models.credentials import CredentialRef, CredentialResolver, EnvironmentResolver, Secret
 from synapse_models.errors import (
     AttemptTimeout,
     AuthenticationFailed,
-    IdleTimeout,
     ModelError,
     PlanError,
     ProtocolViolation,
@@ -32,17 +30,8 @@ from synapse_models.errors import (
 )
 from synapse_models.failures import error_for, request_id_of
 from synapse_models.policy import ConnectionIdentity, Timeouts, origin_of
+from synapse_models.reply import Reply
 from synapse_models.response import Attempt
-from synapse_models.sse import SseEvent, SseParser
-
-MAX_REPLY_BYTES: Final = 256 << 20
-"""Largest document that a provider may answer with."""
-
-MAX_ERROR_BYTES: Final = 64 << 10
-"""How much of a failing reply is read; the rest says nothing new."""
-
-SETTLE_S: Final = 0.25
-"""How long the end of a reply is awaited after the end of what it said."""
 
 
 class Limiter:
@@ -62,93 +51,6 @@ class Limiter:
     async def __aexit__(self, *_: object) -> None:
         self.held -= 1
         self._slots.release()
-
-
-class Reply:
-    """A successful reply inside an exchange: a document in ``body``, or events from :meth:`next_events`.
-
-    ``attempts`` are the tries so far, the successful one last.
-    """
-
-    def __init__(self, opened: OpenReply, attempts: tuple[Attempt, ...], deadline: float, idle_s: float) -> None:
-        self.status = opened.status
-        self.headers: Mapping[str, str] = opened.headers
-        self.provider_request_id = request_id_of(opened.headers)
-        self.attempts = attempts
-        self.body = b""
-        self._opened = opened
-        self._deadline = deadline
-        self._idle_s = idle_s
-        self._parser = SseParser()
-        self._first: list[SseEvent] = []
-        self._ended = False
-
-    async def next_events(self) -> list[SseEvent]:
-        """The events that came next, at least one; none at the end of the stream.
-
-        Raises:
-            IdleTimeout, TotalTimeout: nothing came for too long.
-            ConnectionFailed: the connection broke.
-            ProtocolViolation: an event is too large.
-        """
-        if self._first:
-            first, self._first = self._first, []
-            return first
-        while not self._ended:
-            chunk = await self._read_in_time()
-            self._ended = not chunk
-            if events := self._parser.feed(chunk):
-                return events
-        return []
-
-    async def begin_stream(self) -> None:
-        """Waits for the first events, within the time of the attempt."""
-        while not self._first and not self._ended:
-            chunk = await self._opened.read()
-            self._ended = not chunk
-            self._first = self._parser.feed(chunk)
-
-    async def read_document(self, limit: int) -> bytes:
-        """The whole body. Once it has begun, no silence may be longer than ``idle_s``.
-
-        Raises:
-            ProtocolViolation: it is larger than ``limit`` bytes.
-        """
-        pieces = [await self._opened.read()]
-        size = len(pieces[0])
-        while pieces[-1]:
-            pieces.append(await self._read_in_time())
-            size += len(pieces[-1])
-            if size > limit:
-                raise ProtocolViolation(f"the reply is larger than {limit} bytes")
-        return b"".join(pieces)
-
-    async def settle(self) -> None:
-        """Reads what is left after the protocol's own end, so that the connection can be used again.
-
-        A server that doesn't end the reply soon loses its connection, and nobody waits for it.
-        """
-        with contextlib.suppress(TimeoutError, ModelError):
-            async with asyncio.timeout(SETTLE_S):
-                while not self._ended:
-                    self._ended = not await self._opened.read()
-
-    def close(self) -> None:
-        """Gives the connection back, or breaks it off when the reply wasn't read to its end."""
-        self._opened.close()
-
-    async def _read_in_time(self) -> bytes:
-        now = asyncio.get_running_loop().time()
-        idle = now + self._idle_s
-        scope = asyncio.timeout_at(min(idle, self._deadline))
-        try:
-            async with scope:
-                return await self._opened.read()
-        except TimeoutError:
-            pass
-        if idle < self._deadline:
-            raise IdleTimeout(f"the reply fell silent for {self._idle_s:g} s")
-        raise TotalTimeout("the reply took longer than the whole call may")
 
 
 class ConnectionPool:
@@ -178,10 +80,9 @@ class ConnectionPool:
         self._pause = pause
         self._spread = spread
         self._secret: Secret | None = None
-        self._closing = False
+        self._closing: asyncio.Task[None] | None = None
         self._entered = 0
         self._drained = asyncio.Event()
-        self._closed: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ConnectionPool:
         return self
@@ -219,7 +120,7 @@ class ConnectionPool:
             ModelError: no try succeeded. ``attempts`` tells of each of them. Failures that the caller's block raises
                 are completed with the attempts and cleared of secrets, too.
         """
-        if self._closing:
+        if self._closing is not None:
             raise PlanError("the connection pool is closed")
         if origin_of(call.url) != self.identity.origin:
             raise PlanError(f"a pool for {self.identity.origin} doesn't send to another address")
@@ -244,19 +145,20 @@ class ConnectionPool:
                 waited_s = await self._pause_before_next(outcome, attempts, deadline)
         finally:
             self._entered -= 1
-            if self._closing and not self._entered:
+            if self._closing is not None and not self._entered:
                 self._drained.set()
 
     async def aclose(self) -> None:
         """Takes no more calls, waits for those under way, closes the connections once. Further calls wait with it."""
-        if self._closed is None:
-            self._closing = True
-            self._closed = asyncio.get_running_loop().create_future()
-            if self._entered:
-                await self._drained.wait()
-            await self._connection.close()
-            self._closed.set_result(None)
-        await asyncio.shield(self._closed)
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        # A caller who is cancelled stops waiting; the closing goes on.
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        if self._entered:
+            await self._drained.wait()
+        await self._connection.close()
 
     @contextlib.asynccontextmanager
     async def _slots_in_time(
@@ -342,14 +244,14 @@ class ConnectionPool:
 async def _receive(reply: Reply, call: Call, secrets: tuple[str, ...]) -> ModelError | None:
     """Reads the document, or the first events. Returns the error where the reply reports one."""
     if not 200 <= reply.status < 300:
-        body = await reply.read_document(MAX_ERROR_BYTES)
+        body = await reply.read_excerpt()
         return error_for(reply.status, reply.headers, body, now=time.time(), secrets=secrets)
     if not call.stream:
-        reply.body = await reply.read_document(MAX_REPLY_BYTES)
+        reply.body = await reply.read_document()
         return None
     kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in ("application/json", "text/html"):
-        quoted = (await reply.read_document(MAX_ERROR_BYTES)).decode("utf-8", "replace")
+        quoted = (await reply.read_excerpt()).decode("utf-8", "replace")
         return ProtocolViolation(f"a stream was asked for, and {kind} came", http_status=reply.status, excerpt=quoted)
     await reply.begin_stream()
     return None

@@ -36,11 +36,6 @@ class SseParser:
         self._data: list[bytes] = []
         self._size = 0
 
-    @property
-    def unfinished(self) -> bool:
-        """True while bytes are held that are not an event yet."""
-        return bool(self._rest or self._data or self._event)
-
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that these bytes complete.
 

@@ -195,6 +195,10 @@ class _Reader:
 
     def _scalar(self, event: ScalarEvent, path: KeyPath) -> JSONValue:
         text: str = event.value
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            # Escapes can spell half of a character, which no encoder takes; JSON's pairs of halves aren't YAML.
+            self._refuse(path, event, "half a character; write it out instead of as two escapes")
+            return ""
         if event.style is not None:
             return text
         if _NULL.fullmatch(text):

@@ -17,6 +17,7 @@ from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.collector import Collector
 from synapse_service.catalog.compiled import Catalog, CatalogEntry, CatalogLane
 from synapse_service.catalog.detached import Detached
+from synapse_service.catalog.download_files import DownloadFiles
 from synapse_service.catalog.download_job import LiveDownload
 from synapse_service.catalog.downloads import Downloads
 from synapse_service.catalog.http_body import BodyFetcher
@@ -101,7 +102,7 @@ def assemble_catalog(
     downloads = Downloads(
         store=store,
         blobs=blobs,
-        bodies=bodies,
+        files=DownloadFiles(blobs, bodies, lambda: settings().hf_base_url),
         installs=installs,
         collector=collector,
         detached=detached,
@@ -110,7 +111,6 @@ def assemble_catalog(
         new_id=new_id,
         module_generation=module_generation,
         retention_ms=lambda: settings().result_ttl_ms,
-        hub_base_url=lambda: settings().hf_base_url,
         publish=tell,
     )
     parts = CatalogParts(

@@ -12,7 +12,10 @@ import sys
 if sys.platform == "linux":
 
     def give_back() -> None:
-        """Have the allocator return every whole free page. Takes about a millisecond; does nothing without glibc."""
+        """Have the allocator return every whole free page, which takes up to half a millisecond a megabyte.
+
+        Does nothing without glibc.
+        """
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)

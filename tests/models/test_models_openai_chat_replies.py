@@ -562,6 +562,14 @@ async def test_structured_output_comes_from_the_text_and_null_is_a_value(stub: O
             await bound.arun(asking(structured_output=nullable))
 
 
+async def test_a_turn_that_calls_a_tool_owes_no_structured_output_yet(stub: OpenAIStub, bound: Model) -> None:
+    call = {"id": "A", "function": {"name": "f", "arguments": "{}"}}
+    stub.answer(document(completion({"content": None, "tool_calls": [call]}, finish="tool_calls")))
+    request = asking(structured_output=OBJECT, tools=ToolParams(functions=(FunctionTool(name="f"),)))
+    (choice,) = (await bound.arun(request)).choices
+    assert (len(choice.tool_calls or ()), choice.structured_output) == (1, None)
+
+
 async def test_hidden_reasoning_that_used_up_the_limit_is_told_by_finish_and_usage(
     stub: OpenAIStub, bound: Model
 ) -> None:

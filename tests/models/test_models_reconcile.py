@@ -244,10 +244,12 @@ def test_args_that_use_a_capability_require_it() -> None:
     assert error.code == "capability_unavailable"
 
 
-def test_args_raise_a_floor_and_never_lower_it() -> None:
+def test_args_may_go_above_a_floor_which_the_server_must_allow_and_never_below() -> None:
     args = {"scoring.top_logprobs": 8, "scoring.sampled_logprobs": True}
     plan = run(binding(declared={"top_logprobs": {"minimum": 5}}, args=args)).runtime_plans["m"]
-    assert plan.minimums == {"top_logprobs": {"minimum": 8}}
+    assert plan.minimums == {"top_logprobs": {"minimum": 5}}  # so that a request may still ask for 6
+    (breadth,) = [need for need in plan.binding.serving if need.name == "top_logprobs_breadth"]
+    assert breadth.minimum == 8
     error = only_error(run(binding(declared={"top_logprobs": {"minimum": 9}}, args=args)))
     assert error.code == "default_below_minimum"
 

@@ -13,12 +13,15 @@ import pytest
 from fixtures.bound_models import DEAD_URL, PROMPT, asking, deployment, model, plan, pool
 from fixtures.openai_stub import OpenAIStub, Scripted, chunk, completion, document, events, streamed
 from synapse_models.audit import LeafDecision, consumed, passed_through
+from synapse_models.canonical import canonical_json
 from synapse_models.connection import CONNECTION_FAMILIES, HttpJson
+from synapse_models.credentials import EnvironmentResolver
 from synapse_models.dialect import CallContext
 from synapse_models.dialects.openai_chat.binder import ChatBinder
 from synapse_models.errors import (
     DialectFault,
     DialectNotImplemented,
+    ModelError,
     OutputContractViolation,
     PlanError,
     RequestRejected,
@@ -27,7 +30,6 @@ from synapse_models.model import Model
 from synapse_models.plans import DeferredCheck
 from synapse_models.policy import ConnectionIdentity, RetryPolicy
 from synapse_models.pool import ConnectionPool
-from synapse_models.profiles import ModelProfile
 from synapse_models.request import (
     DialectOptions,
     HostedTool,
@@ -72,8 +74,6 @@ async def test_what_doesn_t_fit_is_not_bound() -> None:
                 Model.bind(bad, deployment=served, pool=opened)
         with pytest.raises(PlanError, match="no route"):
             Model.bind(msgspec.structs.replace(good, route=None), deployment=served, pool=own)
-        with pytest.raises(PlanError, match="profile is of other"):
-            Model.bind(good, deployment=served, pool=own, profile=ModelProfile(model_id="other"))
 
 
 @pytest.mark.parametrize("dialect_id", ["vllm_native", "no_such_dialect"])
@@ -107,7 +107,10 @@ async def test_a_refused_request_takes_no_slot_and_sends_nothing(stub: OpenAIStu
     bound = model(connections, stub.base_url, unavailable={"reasoning": "the profile says no"}, available=("prefill",))
     for request, said in (
         (asking(reasoning=ReasoningParams(effort="low")), "the plan has no reasoning: the profile says no"),
-        (asking(scoring=ScoringParams(sampled_logprobs=True)), "the plan has no sampled_logprobs: nobody declared"),
+        (
+            asking(scoring=ScoringParams(sampled_logprobs=True)),
+            "the plan has no sampled_logprobs: nobody has shown.*declare sampled_logprobs",
+        ),
         (asking(sampling=SamplingParams(n=2), tools=ToolParams(hosted=(HostedTool(tool="web_search"),))), "comes once"),
     ):
         with pytest.raises(RequestRejected, match=said):
@@ -277,7 +280,7 @@ async def test_derived_models_add_defaults_and_narrow_limits(connections: Connec
         "connection",
         "temperature",
         "input",
-        "scheduling.stream",
+        "session.previous_response_id",
         "dialect_options.x",
     ],
 )
@@ -416,3 +419,40 @@ async def test_every_way_and_every_try_carries_the_same_leaves(stub: OpenAIStub)
     assert [seen.body.get("stream", False) for seen in stub.seen] == [False, False, True, True]
     for seen in stub.seen:
         assert {key: seen.body[key] for key in wanted} == wanted
+
+
+async def test_a_canary_secret_is_in_no_record_plan_repr_error_or_log(
+    stub: OpenAIStub, caplog: pytest.LogCaptureFixture
+) -> None:
+    canary = "canary-5d1f0b77"
+    caplog.set_level("DEBUG")
+    resolver = EnvironmentResolver({"KEY": canary})
+    told: list[str] = []
+    async with pool(stub.base_url, credential="env:KEY", resolver=resolver) as own:
+        bound = model(own, stub.base_url)
+        told.append(msgspec.json.encode(await bound.arun(asking())).decode())
+        stub.answer(streamed(["a"]))
+        told.extend([repr(event) async for event in bound.astream(asking())])
+        for reply in (
+            document({"error": {"message": f"{canary} is wrong", "code": canary}}, status=401),
+            document({"error": {"message": canary}}),
+            document(canary),
+            events(chunk({"content": "a"}), {"error": {"message": canary, "code": canary}}),
+            events(chunk({"content": "a"}), canary.encode() + b"\n\n", done=False),
+        ):
+            stub.answer(reply)
+            for call in (bound.arun(asking()), bound.arun(asking(scheduling=SchedulingParams(stream=True)))):
+                with pytest.raises(ModelError) as caught:
+                    await call
+                told += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
+        told += [repr(bound), repr(vars(bound)), repr(vars(own)), repr(bound.prepare(asking()))]
+        told.append(canonical_json(bound.plan).decode())
+    assert {seen.headers["Authorization"] for seen in stub.seen} == {f"Bearer {canary}"}
+    assert [text for text in (*told, caplog.text) if canary in text] == []
+
+
+async def test_streaming_may_be_a_default(stub: OpenAIStub, connections: ConnectionPool) -> None:
+    stub.answer(streamed(["a", "b"]))
+    bound = model(connections, stub.base_url, defaults={"scheduling.stream": True})
+    assert (await bound.arun(asking())).text == "ab"
+    assert stub.seen[0].body["stream"] is True

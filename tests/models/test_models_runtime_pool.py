@@ -296,6 +296,38 @@ async def test_closing_lets_calls_finish_takes_no_more_and_closes_once(stub: Ope
     assert closed == 1
 
 
+async def test_closing_goes_on_when_its_caller_is_cancelled(stub: OpenAIStub) -> None:
+    hold = asyncio.Event()
+    stub.answer(Scripted([b"{", b"}"], 200, {"content-type": "application/json"}, hold))
+    connections = pool(stub.base_url)
+    under_way = asyncio.create_task(post(connections, stub))
+    await until(lambda: len(stub.seen) == 1)
+    closing = asyncio.create_task(connections.aclose())
+    await asyncio.sleep(0.02)
+    closing.cancel()
+    hold.set()
+    await under_way
+    await asyncio.wait_for(connections.aclose(), 5)
+
+
+async def test_a_long_page_of_failure_is_still_that_failure(stub: OpenAIStub) -> None:
+    stub.answer(document("x" * 300_000, status=502))
+    async with pool(stub.base_url) as connections:
+        with pytest.raises(ProviderFailed) as caught:
+            await post(connections, stub)
+    assert len(caught.value.excerpt or "") == 512
+
+
+async def test_a_document_has_a_largest_size(stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synapse_models.reply.MAX_REPLY_BYTES", 1000)
+    async with pool(stub.base_url) as connections:
+        stub.answer(document("x" * 1000))
+        await post(connections, stub)
+        stub.answer(document("x" * 1001))
+        with pytest.raises(ProtocolViolation, match="larger than 1000 bytes"):
+            await post(connections, stub)
+
+
 async def test_a_pool_sends_nowhere_but_to_its_own_origin(stub: OpenAIStub) -> None:
     async with pool("http://127.0.0.1:1/v1") as connections:
         with pytest.raises(PlanError, match="another address"):

@@ -71,14 +71,6 @@ def test_events_don_t_depend_on_how_the_bytes_were_split(
     assert parsed(data, *range(1, len(data))) == expected if data else True
 
 
-def test_a_parser_says_whether_bytes_are_left() -> None:
-    parser = SseParser()
-    parser.feed(b"data: a\n")
-    assert parser.unfinished
-    parser.feed(b"\n")
-    assert not parser.unfinished
-
-
 @pytest.mark.parametrize("data", [b"data: " + b"x" * 40, b"data: 12345678\n" * 4, b"data\n" * 40])
 def test_an_event_over_the_limit_is_refused_before_it_is_whole(data: bytes) -> None:
     parser = SseParser(max_event_bytes=30)

@@ -333,7 +333,10 @@ async def test_vllm_is_asked_for_its_version() -> None:
 
 
 async def test_sglang_says_how_it_was_started() -> None:
+    # The shape of its own source: every server argument, what the scheduler adds, the version. The API key is one of
+    # the arguments, and no fact.
     reply = {
+        "api_key": "CANARY",
         "version": "0.5.23",
         "disable_radix_cache": True,
         "skip_tokenizer_init": False,
@@ -345,6 +348,7 @@ async def test_sglang_says_how_it_was_started() -> None:
     assert facts == ServingFacts(
         engine_version="0.5.23", prefix_cache_enabled=False, tokenizer_available=True, reasoning_parser="qwen3"
     )
+    assert "CANARY" not in repr(facts)
 
 
 async def test_an_older_sglang_answers_under_the_older_path() -> None:
@@ -354,8 +358,9 @@ async def test_an_older_sglang_answers_under_the_older_path() -> None:
 
 
 async def test_llama_cpp_names_its_build() -> None:
-    facts, _ = await asked("llama_cpp", {"/props": {"build_info": "b11434-1a2b3c4", "total_slots": 1}})
-    assert facts == ServingFacts(engine_version="b11434-1a2b3c4", tokenizer_available=True)
+    facts, _ = await asked("llama_cpp", {"/props": {"build_info": "b8681-Debian", "total_slots": 4}})
+    assert facts == ServingFacts(engine_version="b8681-Debian", tokenizer_available=True)
+    assert parse_version("b8681-Debian") == ((8681,), 0)
 
 
 @pytest.mark.parametrize("reply", [None, [], "text", {}, {"version": 3}])

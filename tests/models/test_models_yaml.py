@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from typing import Any
 
-from synapse_models.yaml_loader import MAX_BYTES, DocumentError, Problem, load
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synapse_models.yaml_loader import MAX_BYTES, MAX_INTEGER, DocumentError, Problem, load
 
 
 def problems(text: str | bytes) -> list[str]:
@@ -81,6 +86,34 @@ def test_the_same_key_spelled_in_two_ways_is_still_twice() -> None:
 )
 def test_what_is_easily_misread_is_refused(text: str | bytes, expected: list[str]) -> None:
     assert problems(text) == expected
+
+
+def test_half_a_character_is_no_text() -> None:
+    half = "half a character; write it out instead of as two escapes"
+    assert problems('a: "\\ud83d"\n') == [f"a (line 1): {half}"]
+    assert load('a: "\\U0001F600"').value == {"a": "\U0001f600"}
+
+
+plain_text = st.text(
+    st.characters(exclude_categories=("Cc", "Cs"), exclude_characters="\u2028\u2029\ufffe\uffff\ufeff"), max_size=8
+)
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-MAX_INTEGER, MAX_INTEGER)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | plain_text,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(plain_text, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(json_values)
+def test_json_is_read_as_what_it_says(value: Any) -> None:
+    read = load(json.dumps(value, ensure_ascii=False)).value
+    assert read == value
+    assert repr(read) == repr(value)
 
 
 def test_an_alias_bomb_is_refused_without_being_expanded() -> None:

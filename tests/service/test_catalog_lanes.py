@@ -241,6 +241,15 @@ async def test_a_request_for_a_free_form_model_is_served_as_ever(desk: CatalogDe
     assert (error.code, error.details) == ("probe_required", {"model_id": "mine"})
 
 
+async def test_a_registration_whose_id_the_catalog_has_come_to_reserve_is_not_served(
+    desk: CatalogDesk, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("registration_not_served")
+    desk.lanes.restore([(paper_registration(EMBED_CPU), None, None), (paper_registration("mine"), None, None)])
+    assert list(desk.rows()) == ["mine", EMBED_CPU, EMBED_METAL, RERANK_CPU]
+    assert desk.rows()[EMBED_CPU]["self_check"]["state"] == "pending"
+
+
 # --- how they look ---
 
 

@@ -17,6 +17,7 @@ from fixtures.download_desk import DownloadDesk
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.faulty_disks import small_disk
 from fixtures.mirror import running_mirror
+from synapse_service.catalog import download_files
 from synapse_service.catalog import downloads as module
 from synapse_wire.results import DownloadStatus
 
@@ -29,7 +30,7 @@ MODEL = path_of("big", "model")
 @pytest.fixture
 async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DownloadDesk]:
     """A desk on a small disk, with one model that fits once."""
-    monkeypatch.setattr(module, "RESERVE_BYTES", MIB)
+    monkeypatch.setattr(download_files, "RESERVE_BYTES", MIB)
     small = SmallCatalog().add("big", small_files("big", MODEL_BYTES))
     with small_disk(tmp_path / "disk", DISK_MIB) as disk, running_mirror() as mirror:
         small.serve(mirror)
@@ -107,7 +108,7 @@ async def test_a_disk_that_is_full_at_the_end_commits_nothing_by_halves(
         monkeypatch.setattr(module, "record_install", lambda *args: other.__enter__() or record(*args))
     status = await desk.download("big")
     monkeypatch.undo()
-    monkeypatch.setattr(module, "RESERVE_BYTES", MIB)
+    monkeypatch.setattr(download_files, "RESERVE_BYTES", MIB)
     expected_warnings(*(set(expected_warnings.seen) & {"download_end_not_written"}))
     if status.state == "committed":  # The database had room left in files that it had already.
         assert desk.installs.complete(desk.entry("big"))

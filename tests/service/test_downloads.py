@@ -17,8 +17,9 @@ from fixtures.catalog import path_of
 from fixtures.download_desk import RETENTION_MS, DownloadDesk, download_desk
 from fixtures.mirror import Fault
 from fixtures.socket_server import until
+from synapse_service.catalog import download_files
 from synapse_service.catalog import downloads as module
-from synapse_service.catalog.blobs import BlobWriter
+from synapse_service.catalog.blobs import BlobWriter, StorageFull
 from synapse_service.jobs.retention import Retention
 from synapse_service.jobs.submissions import expire
 from synapse_service.store.errors import StoreError
@@ -299,7 +300,7 @@ async def test_an_error_status_fails_as_such(desk: DownloadDesk) -> None:
 async def test_what_cannot_fit_is_refused_before_the_first_byte(
     desk: DownloadDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needed = desk.small.size("alpha") + module.RESERVE_BYTES
+    needed = desk.small.size("alpha") + download_files.RESERVE_BYTES
     free(monkeypatch, needed - 1)
     found = error(await desk.download("alpha"))
     assert found["details"] == {"file": "model.safetensors", "reason": "storage_full", "http_status": None}
@@ -314,7 +315,7 @@ async def test_what_another_download_still_has_to_write_is_not_free(
     gate = desk.mirror.hold(path_of("alpha", "config"))
     running = (await desk.start("alpha")).job_id
     await desk.until_state(running, "downloading")
-    free(monkeypatch, desk.small.size("beta") + module.RESERVE_BYTES + 1000)
+    free(monkeypatch, desk.small.size("beta") + download_files.RESERVE_BYTES + 1000)
     refused = (await desk.start("beta")).job_id
     await desk.until_state(refused, "failed")
     assert error(await desk.status(refused))["details"]["reason"] == "storage_full"
@@ -323,8 +324,8 @@ async def test_what_another_download_still_has_to_write_is_not_free(
 
 
 def free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    usage = module.shutil._ntuple_diskusage(1 << 40, 0, size)  # type: ignore[attr-defined]
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage)
+    usage = download_files.shutil._ntuple_diskusage(1 << 40, 0, size)  # type: ignore[attr-defined]
+    monkeypatch.setattr(download_files.shutil, "disk_usage", lambda _: usage)
 
 
 @pytest.mark.parametrize("method", ["write", "publish"])
@@ -335,7 +336,7 @@ async def test_a_disk_that_fills_up_meanwhile_fails_and_is_given_back(
 
     def full(writer: BlobWriter, *args: Any, **options: Any) -> Any:
         if method == "publish" or writer.size > 50_000:
-            raise module.StorageFull(desk.blobs.root)
+            raise StorageFull(desk.blobs.root)
         return original(writer, *args, **options)
 
     monkeypatch.setattr(BlobWriter, method, full)
@@ -414,7 +415,7 @@ async def test_a_defect_ends_the_job_and_names_a_reference(
     def defective(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(module, "missing_files", defective)
+    monkeypatch.setattr(download_files, "missing_files", defective)
     status = await desk.download("alpha")
     assert error(status)["details"] == {"reference": status.job_id}
     assert untouched(desk)

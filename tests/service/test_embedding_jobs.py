@@ -187,6 +187,25 @@ async def test_an_item_that_is_not_finite_fails_the_job_and_what_was_before_it_c
     assert vectors(await room.items(again)) == await room.expected(texts)
 
 
+@pytest.mark.parametrize("full", [False, True])
+async def test_what_was_computed_before_a_failure_is_kept_and_the_reason_stays_the_first(
+    enter: Enter, full: bool, expected_warnings: ExpectedWarnings
+) -> None:
+    room = enter(page_bytes=1_000_000)  # Nothing ever fills a page.
+    await room.lane.tokenizer()
+    (bad,) = room.tokens([TEXTS[-1]])
+    room.loader.poison.add(bad)
+    if full:
+        expected_warnings("job_state_not_written")
+        room.store.refusal = lambda number: number > 2
+    job_id = await room.submit(TEXTS, "key")
+    status = await room.ended(job_id)
+    assert error_of(status)["details"] == {"item_id": "item-299", "reason": "non_finite"}
+    kept = await room.items(job_id)
+    assert (status.pages_available, status.items_done) == ((0, 0) if full else (1, len(kept)))
+    assert bool(kept) is not full
+
+
 # --- keys, attempts, races ---
 
 

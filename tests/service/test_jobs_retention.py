@@ -15,7 +15,7 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import until
 from synapse_service.jobs import retention as retention_module
 from synapse_service.store import opening
-from synapse_service.store.models import Job, ResultPage, Submission, connect
+from synapse_service.store.models import DATABASE, Job, ResultPage, Submission, connect
 from synapse_wire.errors import SynapseError
 
 TEXTS = words(100)
@@ -131,6 +131,23 @@ async def test_the_room_that_pages_took_goes_back_to_the_file_system(room: Room)
     room.clock.advance(RETENTION_MS / 1000)
     await room.retention.sweep()
     assert file_size(room) <= empty + 2 * opening.PAGE_BYTES
+
+
+async def test_room_is_given_back_in_pieces_of_the_size_that_was_asked_for(room: Room) -> None:
+    def unused() -> int:
+        (count,) = room.store.read_sync(lambda: DATABASE.execute_sql("PRAGMA freelist_count").fetchone())  # type: ignore[no-untyped-call]
+        return int(count)
+
+    job_id = await room.submit(words(1000))
+    await room.ended(job_id)
+    await room.store.write(lambda: ResultPage.delete().execute())
+    before = unused()
+    assert before > 6
+    assert await room.store.give_back(4) is True
+    assert unused() == before - 4
+    assert await room.store.give_back(before) is False
+    assert unused() == 0
+    assert await room.store.give_back(4) is False
 
 
 async def test_an_end_that_a_full_disk_refused_is_written_by_the_sweep(

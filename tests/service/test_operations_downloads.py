@@ -43,7 +43,7 @@ class Lanes:
     def every(self) -> list[Any]:
         return self.lanes
 
-    def get(self, lane_id: str) -> Any:
+    def free_form(self, lane_id: str) -> Any:
         return next(lane for lane in self.lanes if lane.lane_id == lane_id)
 
 

@@ -17,7 +17,7 @@ import pytest
 from synapse_wire.errors import SynapseError
 from synapse_wire.messages import decode_params
 from synapse_wire.operations import OPERATIONS
-from synapse_wire.params import SAFE_INT, EmbedBatch, ModelStatus
+from synapse_wire.params import SAFE_INT, CachePin, EmbedBatch, ModelStatus
 from wire.contract_drift import fields_of
 
 CONSTRAINTS: Final = {
@@ -67,6 +67,14 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "model.unload": [{"model_id": "m"}],
     "models.list": [{}],
     "models.catalog": [{"query": "q", "task": "rerank", "runnable_here": True, "installed": False}],
+    "models.download": [{"catalog_id": "c", "request_key": "k"}],
+    "models.download.cancel": [{"job_id": "j"}],
+    "models.remove": [{"catalog_id": "c"}],
+    "cache.pin": [
+        {"catalog_id": "c", "pinned": True, "owner": "o"},
+        {"model_id": "m", "pinned": False, "owner": "o"},
+    ],
+    "cache.gc": [{"dry_run": True}],
     "probe.start": [{"model_id": "m"}],
     "probe.status": [{"job_id": "j"}],
     "probe.report": [{"model_id": "m"}],
@@ -87,10 +95,12 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "logs.tail": [{"after_seq": 0, "level": "info", "limit": 1}],
     "jobs.list": [{"states": ["done"], "limit": 1}],
     "jobs.cancel": [{"job_id": "j"}],
+    "downloads.list": [{"limit": 1}],
+    "cache.usage": [{}],
 }
 
 SERVED: Final = {name: row.params for name, row in OPERATIONS.items() if row.params is not None}
-ONE_OF: Final = ("model.status",)
+ONE_OF: Final = ("model.status", "cache.pin")
 """Operations that need exactly one of their optional members; their own tests are below."""
 
 CONTROL: Final = ("\x00", "a\nb", "\x7f", "\x85")
@@ -359,6 +369,27 @@ def test_a_status_is_asked_of_exactly_one_id(value: dict[str, Any]) -> None:
 def test_null_beside_the_one_id_of_a_status_counts_as_absent(other: str) -> None:
     asked = {"job_id": "j", "model_id": "m", other: None}
     assert refusal(ModelStatus, asked) is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "field"),
+    [({}, "model_id"), ({"model_id": "m", "catalog_id": "c"}, "model_id"), ({"model_id": None}, "model_id")],
+)
+def test_a_pin_is_about_exactly_one_id(ids: dict[str, Any], field: str) -> None:
+    assert refusal(CachePin, {"pinned": True, **ids}) == expected(field)
+
+
+@pytest.mark.parametrize("value", [{}, {"pinned": None}])
+def test_a_pin_says_whether_it_holds(value: dict[str, Any]) -> None:
+    assert refusal(CachePin, {"model_id": "m", **value}) == expected("pinned")
+
+
+@pytest.mark.parametrize("other", ["model_id", "catalog_id", "owner"])
+def test_null_beside_the_one_id_of_a_pin_counts_as_absent(other: str) -> None:
+    asked = {"model_id": "m", "catalog_id": "m", "pinned": True} | {other: None}
+    if other == "owner":
+        del asked["catalog_id"]
+    assert refusal(CachePin, asked) is None
 
 
 @pytest.mark.parametrize("key", ["", "x" * 257, "a\x00b"])

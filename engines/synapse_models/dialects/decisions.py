@@ -23,7 +23,9 @@ def refused_by_profile(leaf: str, value: Any, context: CallContext) -> LeafDecis
         facts.append((owner, context.profile.capability(owner)))
     for name, fact in facts:
         if (reason := _refusal(leaf, value, fact)) is not None:
-            return rejected(f"the profile of {context.model_id} says of {name}: {reason}")
+            return rejected(
+                f"the profile of {context.model_id} says of {name}: {reason}; leave it out, or correct the profile"
+            )
     return None
 
 

@@ -90,7 +90,8 @@ class StorageFull(BlobError):
 class BlobWriter:
     """One arriving file. Feed it with :meth:`write`, then :meth:`publish` or :meth:`discard` it.
 
-    ``size`` is the number of bytes that have arrived. The file is made when the first of them does.
+    ``size`` is the number of bytes that have arrived. The file is made when the first of them does. ``published`` is
+    true once it is a blob.
     """
 
     def __init__(self, store: BlobStore, path: Path) -> None:
@@ -99,6 +100,7 @@ class BlobWriter:
         self._stream: BinaryIO | None = None
         self._hash = hashlib.sha256()
         self.size = 0
+        self.published = False
 
     def write(self, data: bytes) -> None:
         """Append ``data``; raises :class:`StorageFull`."""
@@ -145,6 +147,7 @@ class BlobWriter:
             if lease is not None:
                 lease.add(blob.sha256)
             self._path.replace(self._store.path(blob.sha256))
+            self.published = True
             _sync_folder(self._store.blobs)
         return blob
 

@@ -56,7 +56,7 @@ class RateMeter:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file that has arrived whole and is what it should be, and that is not in the store yet."""
+    """A file that has arrived, and its writer, with which it goes into the store or away."""
 
     file: PinnedFile
     writer: BlobWriter
@@ -67,8 +67,8 @@ class LiveDownload:
     """A download. ``lease`` holds all files of its entry, those that are here and those to come.
 
     ``ending`` is true once its work is over or was told to stop: what remains is to clean up, which nothing may
-    interrupt. ``publishes`` is true from the moment in which its files may be in the store. ``bytes_done`` and
-    ``bytes_total`` are about the files that have to be fetched.
+    interrupt. ``verifies`` is true from the moment in which its blobs may be written down or in the store.
+    ``bytes_done`` and ``bytes_total`` are about the files that have to be fetched, ``staged`` holds those that have come.
     """
 
     job_id: str
@@ -79,7 +79,7 @@ class LiveDownload:
     meter: RateMeter
     state: DownloadState = "queued"
     ending: bool = False
-    publishes: bool = False
+    verifies: bool = False
     bytes_done: int = 0
     bytes_total: int = 0
     terminal_ms: int | None = None

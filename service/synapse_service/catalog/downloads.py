@@ -27,29 +27,25 @@ downloaded: see ``operations.downloads``.
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
 
 from synapse_service.catalog import download_records as records
-from synapse_service.catalog.blobs import BlobStore, DigestMismatch, StorageFull
+from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.collector import Collector
-from synapse_service.catalog.compiled import CatalogEntry, PinnedFile
+from synapse_service.catalog.compiled import CatalogEntry
 from synapse_service.catalog.detached import Detached
 from synapse_service.catalog.disk_work import disk_work
+from synapse_service.catalog.download_files import DownloadFiles
 from synapse_service.catalog.download_job import (
     KIND,
     TERMINAL,
     DownloadState,
     LiveDownload,
     RateMeter,
-    Staged,
     TerminalState,
 )
-from synapse_service.catalog.http_body import BodyFetcher
-from synapse_service.catalog.installs import Installs, missing_files, record_install
-from synapse_service.catalog.refusals import digest_refusal, disk_failure, fetch_failed, storage_full
-from synapse_service.catalog.sources import RemoteFile, hub_url
+from synapse_service.catalog.installs import Installs, record_install
+from synapse_service.catalog.refusals import disk_failure, fetch_failed
 from synapse_service.clock import Clock
 from synapse_service.failures import where
 from synapse_service.jobs.book import Counters
@@ -58,9 +54,6 @@ from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.results import BlobHolder, DownloadRow, DownloadStatus, JobRow
-
-RESERVE_BYTES: Final = 16 << 20
-"""What a download leaves free on its disk, so that the database beside it can still be written."""
 
 _log = get_logger(__name__)
 
@@ -76,7 +69,7 @@ class Downloads:
         *,
         store: Store,
         blobs: BlobStore,
-        bodies: BodyFetcher,
+        files: DownloadFiles,
         installs: Installs,
         collector: Collector,
         detached: Detached,
@@ -85,12 +78,11 @@ class Downloads:
         new_id: Callable[[], str],
         module_generation: int,
         retention_ms: Callable[[], int],
-        hub_base_url: Callable[[], str],
         publish: Callable[[LiveDownload, bool], None],
     ) -> None:
         self._store = store
         self._blobs = blobs
-        self._bodies = bodies
+        self._files = files
         self._installs = installs
         self._collector = collector
         self._detached = detached
@@ -99,7 +91,6 @@ class Downloads:
         self._new_id = new_id
         self._generation = module_generation
         self._retention_ms = retention_ms
-        self._hub_base_url = hub_base_url
         self._publish = publish
         self._admission = asyncio.Lock()
         self._live: dict[str, LiveDownload] = {}
@@ -237,65 +228,23 @@ class Downloads:
             self._tasks.pop(job, None)
 
     async def _work(self, job: LiveDownload) -> None:
-        files = [file for _, file in job.entry.spec.files.by_role()]
-        missing = set(await disk_work(missing_files, self._blobs, job.entry))
-        wanted = [file for file in files if file.sha256 in missing]
+        wanted = await self._files.missing(job.entry)
         if not wanted:
             await self._commit(job, "queued")
             return
         job.bytes_total = sum(file.size for file in wanted)
-        await self._require_space(job, wanted)
+        promised_bytes = sum(other.remaining_bytes for other in self.live() if other is not job)
+        await self._files.require_space(job, wanted, promised_bytes)
         await self._set_downloading(job)
-        await self._fetch(job, wanted)
+        await self._files.fetch(job, wanted, lambda: self._publish(job, False))
         digests = [staged.file.sha256 for staged in job.staged]
-        job.publishes = True
+        job.verifies = True
         if not await self._store.write(lambda: records.begin_verifying(job.job_id, digests)):
             self._was_cancelled(job)
             return
         self._enter(job, "verifying")
-        await self._publish_files(job)
+        await self._files.publish(job)
         await self._commit(job, "verifying")
-
-    async def _fetch(self, job: LiveDownload, wanted: Sequence[PinnedFile]) -> None:
-        upstream = job.entry.spec.upstream
-        before = 0
-        for file in wanted:
-            url = hub_url(self._hub_base_url(), upstream.hf_repo, upstream.revision, file.path)
-
-            def on_bytes(size: int, before: int = before) -> None:
-                job.progress(before + size)
-                self._publish(job, False)
-
-            try:
-                writer = await self._bodies.fetch(RemoteFile(file.path, url, file.size), on_bytes)
-                job.staged.append(Staged(file, writer))
-                writer.check(file.path, file.sha256, file.size)
-            except DigestMismatch as error:
-                raise digest_refusal(error, "models.download") from error
-            except StorageFull as error:
-                raise storage_full(file.path, error) from error
-            before += file.size
-
-    async def _publish_files(self, job: LiveDownload) -> None:
-        for staged in job.staged:
-            file = staged.file
-            try:
-                await disk_work(staged.writer.publish, file.path, file.sha256, file.size, lease=job.lease)
-            except StorageFull as error:
-                raise storage_full(file.path, error) from error
-
-    async def _require_space(self, job: LiveDownload, wanted: Sequence[PinnedFile]) -> None:
-        """Refuse what can't fit before the first byte comes, also beside what other downloads still have to write."""
-        usage = await disk_work(shutil.disk_usage, self._blobs.root)
-        free = usage.free - sum(other.remaining_bytes for other in self.live() if other is not job)
-        if free < job.bytes_total + RESERVE_BYTES:
-            largest = max(wanted, key=lambda file: file.size)
-            raise fetch_failed(
-                largest.path,
-                "storage_full",
-                f"{job.entry.id} needs {job.bytes_total >> 20} MiB and {max(free, 0) >> 20} MiB are free in "
-                f"{self._blobs.root}; free some space and try again",
-            )
 
     async def _set_downloading(self, job: LiveDownload) -> None:
         started_ms = self._clock.wall_ms()
@@ -381,14 +330,15 @@ class Downloads:
                 self._unwritten[job.job_id] = (job, ended)
                 self._has_ended(job, ended)
         job.lease.release()
-        if job.publishes and job.state in ("failed", "cancelled"):
+        if job.verifies and job.state in ("failed", "cancelled"):
             await self._unpublish(job)
 
     async def _unpublish(self, job: LiveDownload) -> None:
         """Remove what the job published and nothing else needs. What this leaves is removed at the next boot."""
+        published = [staged.file.sha256 for staged in job.staged if staged.writer.published]
         try:
             # Changes no row, so that it works on a full disk, and makes room for the rows.
-            await self._collector.remove(lambda: (None, [staged.file.sha256 for staged in job.staged]))
+            await self._collector.remove(lambda: (None, published))
             await self._store.write(lambda: records.forget_blobs(job.job_id))
             await self.settle()
         except SynapseError as error:

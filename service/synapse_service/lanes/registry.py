@@ -61,8 +61,14 @@ class LaneRegistry:
         self._retiring: dict[Lane, asyncio.Task[None]] = {}
 
     def restore(self, saved: Iterable[tuple[Registration, str | None, float | None]]) -> None:
-        """Bring back what an earlier process registered: (registration, quarantine reason, last load time)."""
+        """Bring back what an earlier process registered: (registration, quarantine reason, last load time).
+
+        A registration under an id that a newer catalog reserves is left in the database, and not served.
+        """
         for registration, quarantined, load_ms in saved:
+            if registration.model_id in self.catalog.reserved_ids:
+                _log.warning("registration_not_served", model_id=registration.model_id)
+                continue
             lane = self._make_lane(registration, quarantined)
             lane.load_ms = load_ms
             self._lanes[lane.lane_id] = lane

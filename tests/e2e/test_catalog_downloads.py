@@ -93,7 +93,7 @@ def test_a_model_is_downloaded_kept_over_a_restart_and_removed_to_the_last_byte(
         assert (state(client, "alpha"), du(service)) == ("installed", small.size("alpha"))
         counters = client.admission_status()
         assert (counters.jobs_minted, counters.jobs_completed, counters.jobs_open) == (1, 1, 0)
-        with pytest.raises(SynapseError, match="models.download.cancel") as caught:
+        with pytest.raises(SynapseError, match=r"models\.download\.cancel") as caught:
             client.jobs_cancel(job_id)
         assert caught.value.details == {"job_id": job_id, "kind": "models.download"}
     service.stop()
