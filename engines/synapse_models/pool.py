@@ -16,15 +16,20 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+import msgspec
+
 from synapse_models.connection import CONNECTION_FAMILIES, Call, Connection, OpenReply
 from synapse_models.credentials import CredentialRef, CredentialResolver, EnvironmentResolver, Secret
 from synapse_models.errors import (
     AttemptTimeout,
     AuthenticationFailed,
+    ConnectionFailed,
+    IdleTimeout,
     ModelError,
     PlanError,
     ProtocolViolation,
     Retry,
+    StreamTruncated,
     TotalTimeout,
     redacted,
 )
@@ -137,7 +142,7 @@ class ConnectionPool:
                         try:
                             yield outcome
                         except ModelError as error:
-                            _complete(error, outcome.attempts, secret)
+                            _complete(error, _as_it_ended(outcome.attempts, error), secret)
                             raise
                         finally:
                             outcome.close()
@@ -295,6 +300,14 @@ def _attempt_record(outcome: str, opened: OpenReply | None, waited_s: float) -> 
         waited_ms=round(waited_s * 1000),
         request_id=request_id_of(opened.headers) if opened is not None else None,
     )
+
+
+def _as_it_ended(attempts: tuple[Attempt, ...], error: ModelError) -> tuple[Attempt, ...]:
+    """The tries, the last of them ended by what broke its reply off. A whole reply that is no answer was still a
+    successful try."""
+    if not isinstance(error, ConnectionFailed | IdleTimeout | TotalTimeout | StreamTruncated):
+        return attempts
+    return (*attempts[:-1], msgspec.structs.replace(attempts[-1], outcome=error.code))
 
 
 def _late(until: float, deadline: float, timeouts: Timeouts) -> ModelError:

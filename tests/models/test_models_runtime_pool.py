@@ -192,9 +192,10 @@ async def test_a_stream_that_falls_silent_and_one_that_never_ends(stub: OpenAISt
         ):
             stub.seen.clear()
             found: list[bytes] = []
-            with pytest.raises(kind):
+            with pytest.raises(kind) as caught:
                 await read_all(connections, stub, found, timeouts)
             assert found == [b"1"]
+            assert caught.value.attempts == (Attempt(outcome=kind.code, status=200),)
             assert len(stub.seen) == 1, "nothing is repeated once an event was delivered"
 
 

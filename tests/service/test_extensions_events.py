@@ -144,6 +144,6 @@ async def test_a_listener_that_does_not_read_misses_events_sees_the_gap_and_catc
                 break
             seqs.append(got["seq"])
         assert seqs == list(range(2, 2 + len(seqs)))
-        assert len(seqs) < 20
+        assert len(seqs) < sent - 1  # How many got through depends on the buffers of the system.
         assert got["seq"] > seqs[-1] + 1
         assert got["data"] == ["all lanes"]

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.durable_jobs import Room, vectors, words
+from fixtures.durable_jobs import Room, error_of, vectors, words
 from fixtures.lanes import until
 from synapse_service.jobs.live import LiveJob
 from synapse_service.store.models import Job, ResultPage, Submission
 from synapse_wire.errors import SynapseError
-from synapse_wire.results import JobStatus
 
 TEXTS = words(300)
 WINDOW_S = 60.0
@@ -26,11 +25,6 @@ async def room(quick_dir: Path) -> AsyncIterator[Room]:
     room = Room(quick_dir / "synapse.db")
     yield room
     await room.leave()
-
-
-def error_of(status: JobStatus) -> dict[str, Any]:
-    assert not isinstance(status.error, msgspec.UnsetType)
-    return status.error
 
 
 def row(room: Room, job_id: str) -> Any:

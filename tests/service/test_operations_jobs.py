@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from fixtures.durable_jobs import LANE, Room, words
+from fixtures.lanes import until
 from fixtures.socket_server import RawClient, Serving, serving
 from synapse_service.events import EventHub
 from synapse_service.operations.admission import AdmissionOperations
@@ -340,3 +342,19 @@ async def test_a_lane_shows_who_waits_and_who_is_computed(room: Room, client: Ra
     assert (lane["lane_id"], lane["in_flight"], lane["meeting_deadlines"]) == (LANE, 1, True)
     assert lane["waiters"] == status["queues"]["bulk"] == 1
     assert status["queues"]["interactive"] == 0
+
+
+async def test_only_the_waits_of_requests_count_as_delays(room: Room, client: RawClient) -> None:
+    async def delay() -> float:
+        (lane,) = (await client.result("admission.status"))["lanes"]
+        return float(lane["start_delay_ms"])
+
+    job_id = await room.hold(TEXTS)
+    request = asyncio.create_task(room.batch(words(3)))
+    await until(lambda: room.lane.queue.depth("bulk") == 2)
+    room.clock.advance(2)
+    assert await delay() == 0.0
+    room.loader.gate_open.set()
+    await room.ended(job_id)
+    await request
+    assert await delay() == 2000.0

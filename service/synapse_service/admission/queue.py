@@ -29,7 +29,8 @@ _ROUND_TOKENS: Final = 32_768
 class Ticket:
     """One accepted request. ``done`` resolves to one encoded row per input, in request order.
 
-    ``queued_at`` is the monotonic time at which its lane took it, ``waited_s`` the seconds until its first row began.
+    ``queued_at`` is the monotonic time at which its lane took a request, until its first row begins; a job's part has
+    none, because nobody waits for just that.
     """
 
     __slots__ = (
@@ -41,7 +42,6 @@ class Ticket:
         "queued_at",
         "results",
         "started",
-        "waited_s",
     )
 
     def __init__(
@@ -56,8 +56,7 @@ class Ticket:
         self.item_ids = item_ids
         self.done = done
         self.started = False
-        self.queued_at = 0.0
-        self.waited_s: float | None = None
+        self.queued_at: float | None = None
         self.results: list[bytes | None] = [None] * len(item_ids)
         self._missing = len(item_ids)
 

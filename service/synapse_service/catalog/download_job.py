@@ -68,7 +68,7 @@ class LiveDownload:
 
     ``ending`` is true once its work is over or was told to stop: what remains is to clean up, which nothing may
     interrupt. ``verifies`` is true from the moment in which its blobs may be written down or in the store.
-    ``bytes_done`` and ``bytes_total`` are about the files that have to be fetched, ``staged`` holds those that have come.
+    ``bytes_done`` and ``bytes_total`` are about the files that have to be fetched; ``staged`` are those that have come.
     """
 
     job_id: str

@@ -176,7 +176,7 @@ class Lane:
             raise stopping()
         self.queue.capacity = self._queue_capacity()
         self.queue.add(ticket, rows, bounded=bounded)
-        ticket.queued_at = self._clock.monotonic()
+        ticket.queued_at = self._clock.monotonic() if bounded else None
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve(), name=f"lane {self.lane_id}")
 
@@ -312,9 +312,9 @@ class Lane:
         began = self._clock.monotonic()
         self._running = (quantum, began)
         for row in quantum.rows:
-            if row.ticket.waited_s is None:
-                row.ticket.waited_s = began - row.ticket.queued_at
-                self.punctuality.started(row.ticket.waited_s)
+            if row.ticket.queued_at is not None:
+                self.punctuality.started(began - row.ticket.queued_at)
+                row.ticket.queued_at = None
         try:
             answer = await loaded.worker.embed(
                 [row.tokens for row in quantum.rows],
