@@ -25,6 +25,7 @@ MEASUREMENTS = (
     "query",
     "docstrings",
     "pages",
+    "jobs",
     "downloads",
     "unload",
     "accuracy",
@@ -32,6 +33,8 @@ MEASUREMENTS = (
     "model_calls",
 )
 """Each a module beside this one, with ``measure()`` and ``SECONDS``, about how long it takes on two quiet cores."""
+
+NAME_WIDTH = 88
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,33 +48,32 @@ def main(argv: list[str] | None = None) -> int:
     total = sum(module.SECONDS for module in modules.values())
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, load {load()}")
     print(f"takes about {total // 60} min {total % 60} s on two quiet cores\n")
+    print(f"{'figure':{NAME_WIDTH}}  {'measured':>11}  {'target':>20}  ok")
     reports: dict[str, Report] = {}
     for name, module in modules.items():
-        print(f"{name}: about {module.SECONDS} s ...", end=" ", flush=True)
+        print(f"{name}: about {module.SECONDS} s ...", file=sys.stderr, flush=True)
         began = time.monotonic()
         reports[name] = module.measure()
-        print(f"took {time.monotonic() - began:.0f} s, load {load()}")
-    print()
-    figures = [figure for report in reports.values() for figure in report.figures]
-    print_table(figures)
+        for figure in reports[name].figures:
+            print_row(figure)
+        print(f"{name}: took {time.monotonic() - began:.0f} s, load {load()}", file=sys.stderr)
     print("\nwhere it goes")
     for name, report in reports.items():
         for line in report.lines:
             print(f"  {name}: {line}")
-    missed = [figure.name for figure in figures if not figure.reached]
-    print(f"\n{len(figures) - len(missed)} of {len(figures)} figures reached their targets")
-    return 1 if missed else 0
+    figures = [figure for report in reports.values() for figure in report.figures]
+    reached = sum(figure.reached for figure in figures)
+    print(f"\n{reached} of {len(figures)} figures reached their targets; load {load()}")
+    return 0 if reached == len(figures) else 1
 
 
-def print_table(figures: list[Figure]) -> None:
-    """One line a figure."""
-    width = max(len(figure.name) for figure in figures)
-    print(f"{'figure':{width}}  {'measured':>11}  {'target':>20}  ok")
-    for figure in figures:
-        measured = f"{shown(figure.value)} {figure.unit}".strip()
-        target = f"{figure.bound} {shown(figure.target)} {figure.unit}".strip()
-        note = f"  ({figure.note})" if figure.note else ""
-        print(f"{figure.name:{width}}  {measured:>11}  {target:>20}  {'yes' if figure.reached else 'NO ':3}{note}")
+def print_row(figure: Figure) -> None:
+    """One line of the table."""
+    measured = f"{shown(figure.value)} {figure.unit}".strip()
+    target = f"{figure.bound} {shown(figure.target)} {figure.unit}".strip()
+    note = f"  ({figure.note})" if figure.note else ""
+    verdict = "yes" if figure.reached else "NO "
+    print(f"{figure.name:{NAME_WIDTH}}  {measured:>11}  {target:>20}  {verdict}{note}", flush=True)
 
 
 def shown(value: float) -> str:

@@ -1,7 +1,7 @@
 """Durable jobs when something goes wrong around them: lanes that are replaced or fail, time that runs out, full disks.
 
-The other half of ``test_embedding_jobs``, with the same real database, tokenizer and lanes, and where workers are killed
-with real ones, which play scripts.
+The other half of ``test_embedding_jobs``, with the same real database, tokenizer and lanes. Workers that are killed are
+real processes that play scripts.
 """
 
 from __future__ import annotations

@@ -153,11 +153,13 @@ class JobBook:
     async def rows(self, states: Sequence[str] | None, limit: int) -> list[JobRow]:
         """The newest jobs, in some states or all; live ones with their rate."""
         wanted = Job.state.in_(states) if states is not None else SQL("1")
-        rows = await self._store.read(lambda: list(_with_pages(wanted).order_by(SQL("t1.rowid").desc()).limit(limit)))
+        # Taken before the rows: one that ends meanwhile is then seen as it ended.
         jobs = self._in_memory()
+        rows = await self._store.read(lambda: list(_with_pages(wanted).order_by(SQL("t1.rowid").desc()).limit(limit)))
         # Lifetimes are kept on a clock that nobody sets; what people read should agree with the clock on their wall.
         ahead_ms = self._clock.wall_ms() - self._clock.steady_ms()
-        return [self.row(jobs[row.job_id]) if row.job_id in jobs else job_row(row, ahead_ms) for row in rows]
+        found = [self.row(jobs[row.job_id]) if row.job_id in jobs else job_row(row, ahead_ms) for row in rows]
+        return [row for row in found if states is None or row.state in states]
 
     def live_rows(self) -> list[JobRow]:
         """The jobs that have not ended, as people see them; one that isn't on disk yet isn't there yet."""
