@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,12 @@ from fixtures.expected_warnings import Collector, ExpectedWarnings
 # Read by NumPy's matrix library when a test first imports it. Its threads wait for each other by spinning, which on a
 # busy machine makes small products a hundred times slower than one thread does.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_configure() -> None:
+    """Take interrupts even where a background shell has told us to ignore them: programs under test inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
