@@ -25,6 +25,7 @@ from synapse_cli.commands import (
     status,
     stop,
 )
+from synapse_wire import __version__
 
 app = typer.Typer(
     name="synapse",
@@ -43,9 +44,7 @@ for family in (demo, serve, status, doctor, embed, jobs, models, plan, probe, se
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"synapse {version('synapse')}")
+        typer.echo(f"synapse {__version__}")
         raise typer.Exit
 
 

@@ -17,7 +17,6 @@ import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,6 +67,7 @@ from synapse_service.router import Router
 from synapse_service.server import Limits, SocketServer
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
+from synapse_wire import __version__
 from synapse_wire.results import Holder
 
 DEFAULT_DRAIN_S: Final = 10.0
@@ -325,7 +325,7 @@ def _assemble(
         hub,
         server,
         clock,
-        version=version("synapse"),
+        version=__version__,
         module_generation=lambda: generation,
         socket_path=paths.endpoint.address,
         home=str(paths.home or ""),
@@ -358,7 +358,7 @@ def _assemble(
         service.register(
             router,
             about,
-            version=version("synapse"),
+            version=__version__,
             module_generation=lambda: generation,
             holders=holders,
             request_stop=request_stop,

@@ -7,5 +7,8 @@ and replies), ``operations`` (the registry), ``params`` and ``results`` (the sha
 
 from typing import Final
 
+__version__ = "0.1.0"
+"""The version of the whole distribution: client, service and engines are released together."""
+
 PROTOCOL: Final = 1
 """The protocol number that ``service.hello`` speaks."""

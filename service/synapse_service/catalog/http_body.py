@@ -34,7 +34,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from synapse_service.catalog.blobs import CHUNK_BYTES, BlobStore, BlobWriter
 from synapse_service.catalog.credentials import CredentialSource, NoCredentials, authorization
@@ -249,6 +248,8 @@ class BodyFetcher:
         if configured is not None:
             return configured, None
         parts = urlsplit(url)
+        from urllib.request import getproxies, proxy_bypass  # too slow to import for services that fetch nothing
+
         proxy = getproxies().get(parts.scheme)
         if proxy is None or proxy_bypass(parts.hostname or ""):
             return None, None

@@ -12,7 +12,6 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 import msgspec
 
@@ -112,6 +111,8 @@ def _source(role: Role, spec: p.FileSpec, manifest: Manifest, hf_base_url: str) 
     parts = urlsplit(spec.url)
     name = unquote(parts.path).rsplit("/", 1)[-1] or role
     if parts.scheme == "file":
+        from urllib.request import url2pathname  # too slow to import for services that register nothing
+
         return Source(role, name, spec.sha256, path=Path(url2pathname(parts.path)))
     url = spec.url
     if not parts.scheme:
