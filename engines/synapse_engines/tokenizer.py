@@ -139,6 +139,9 @@ class SanitisedTokenizer:
                 text.encode("utf-8")
             except UnicodeEncodeError as error:
                 raise InputError("bad_text", f"not Unicode text: {error.reason}", row=index) from error
+        if len(texts) == 1:
+            # A batch of one would still wake the library's threads, which takes longer than a short text does.
+            return [array("i", self._tokenizer.encode(texts[0], add_special_tokens=False).ids)]
         found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [array("i", each.ids) for each in found]
 
