@@ -76,23 +76,6 @@ class InputError(EngineError):
         return f"{where}{self.detail} ({self.reason})"
 
 
-class NonFiniteError(EngineError):
-    """An engine produced NaN or infinity.
-
-    Attributes:
-        rows: indices of the affected rows, ascending.
-    """
-
-    kind: ClassVar[str] = "non_finite"
-
-    def __init__(self, rows: tuple[int, ...]) -> None:
-        super().__init__(rows)
-        self.rows = rows
-
-    def __str__(self) -> str:
-        return f"the engine returned numbers that are not finite for rows {', '.join(map(str, self.rows))}"
-
-
 class SelfTestError(EngineError):
     """A freshly loaded model disagrees with the values that the reference computed for it.
 
