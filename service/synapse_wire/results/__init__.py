@@ -1,0 +1,110 @@
+"""Result shapes of the operations.
+
+A member that may be absent is unset, never null, unless its type says null.
+"""
+
+from synapse_wire.results.admission import AdmissionStatus, LaneAdmission, QueueDepths
+from synapse_wire.results.base import Result
+from synapse_wire.results.cache import BlobHolder, CacheCollected, CachePins, CacheUsage, KeptBlob, ModelPin, ModelUsage
+from synapse_wire.results.catalog import (
+    CatalogBackend,
+    CatalogModel,
+    CatalogUpstream,
+    DownloadRow,
+    DownloadsList,
+    DownloadStatus,
+    ModelRemoved,
+    ModelsCatalog,
+)
+from synapse_wire.results.inference import (
+    Embedded,
+    EmbedDiverted,
+    EmbedPage,
+    EmbedVector,
+    EngineIdentity,
+    Envelope,
+    JobHandle,
+    PageItem,
+    PageTruncation,
+    Provenance,
+    TruncationDisclosure,
+)
+from synapse_wire.results.jobs import JobAccepted, JobRow, JobsList, JobStatus
+from synapse_wire.results.models import (
+    ModelLoadAccepted,
+    ModelRow,
+    ModelsList,
+    ModelUnloaded,
+    RecommendedBatch,
+    SelfCheckState,
+)
+from synapse_wire.results.probe import ProbeLane, ProbeReport
+from synapse_wire.results.service import (
+    Diagnostic,
+    Diagnostics,
+    Hello,
+    Holder,
+    LogEntry,
+    LogTail,
+    ServiceInfo,
+    Setting,
+    Settings,
+    ShuttingDown,
+    Subscribed,
+)
+
+__all__ = [
+    "AdmissionStatus",
+    "BlobHolder",
+    "CacheCollected",
+    "CachePins",
+    "CacheUsage",
+    "CatalogBackend",
+    "CatalogModel",
+    "CatalogUpstream",
+    "Diagnostic",
+    "Diagnostics",
+    "DownloadRow",
+    "DownloadStatus",
+    "DownloadsList",
+    "EmbedDiverted",
+    "EmbedPage",
+    "EmbedVector",
+    "Embedded",
+    "EngineIdentity",
+    "Envelope",
+    "Hello",
+    "Holder",
+    "JobAccepted",
+    "JobHandle",
+    "JobRow",
+    "JobStatus",
+    "JobsList",
+    "KeptBlob",
+    "LaneAdmission",
+    "LogEntry",
+    "LogTail",
+    "ModelLoadAccepted",
+    "ModelPin",
+    "ModelRemoved",
+    "ModelRow",
+    "ModelUnloaded",
+    "ModelUsage",
+    "ModelsCatalog",
+    "ModelsList",
+    "PageItem",
+    "PageTruncation",
+    "ProbeLane",
+    "ProbeReport",
+    "Provenance",
+    "QueueDepths",
+    "RecommendedBatch",
+    "Result",
+    "SelfCheckState",
+    "ServiceInfo",
+    "Setting",
+    "Settings",
+    "ShuttingDown",
+    "Subscribed",
+    "TruncationDisclosure",
+]
