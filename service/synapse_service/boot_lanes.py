@@ -18,7 +18,7 @@ from synapse_service.config import Settings
 from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
 from synapse_service.lanes.catalog_lanes import CatalogLanes, catalog_model
-from synapse_service.lanes.lane import Lane, Pacing
+from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import CoolDown, Quarantine
@@ -26,6 +26,7 @@ from synapse_service.lanes.records import StoredLanes, StoredSelfChecks, StoredS
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.self_check_runs import LaneSelfCheck, SelfChecks
+from synapse_service.lanes.serving import Pacing
 from synapse_service.lanes.worker_launch import worker_launch
 from synapse_service.store.database import Store
 

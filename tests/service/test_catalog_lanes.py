@@ -207,7 +207,7 @@ async def test_the_order_of_the_refusals(desk: CatalogDesk, expected_warnings: E
     expected_warnings("lane_quarantined")
     lane = desk.lane(EMBED_METAL)
     for _ in range(2):
-        await lane._count_fault("crash")
+        await lane.count_fault("crash")
     codes = [(await refused(desk.query(EMBED))).code]
     desk.check(EMBED_METAL).outcome = type(desk.check(EMBED_METAL).outcome)(state="failed", reason="cosine_too_low")
     codes.append((await refused(desk.query(EMBED))).code)

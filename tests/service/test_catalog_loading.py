@@ -23,11 +23,12 @@ from synapse_service.catalog.detached import Detached
 from synapse_service.catalog.installs import Installs, record_install
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.catalog_lanes import catalog_model
-from synapse_service.lanes.lane import Lane, Pacing
+from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.quarantine import CoolDown
 from synapse_service.lanes.records import StoredSelfChecks, StoredSelfTests
 from synapse_service.lanes.self_check_runs import SelfChecks
+from synapse_service.lanes.serving import Pacing
 from synapse_service.lanes.worker_faults import WorkerRefused
 from synapse_service.lanes.worker_launch import Launch, worker_launch
 from synapse_service.lanes.worker_process import WorkerProcess

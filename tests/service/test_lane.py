@@ -19,7 +19,8 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import History, ScriptedLoader, StubLoader, ask, make_lane, paper_registration, until
 from fixtures.workers import expected_raw, expected_text
 from synapse_service.admission.queue import Ticket
-from synapse_service.lanes.lane import Lane, Pacing
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.serving import Pacing
 from synapse_service.lanes.worker_faults import WorkerCrashed
 from synapse_wire.errors import SynapseError
 

@@ -62,7 +62,7 @@ async def test_the_setting_bounds_the_wait_of_a_request_that_names_none(desk: Em
 
 
 async def test_a_full_queue_refuses_with_its_depth(desk: EmbedDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk.lane, "_queue_capacity", lambda: 1)
+    monkeypatch.setattr(desk.lane._serving, "_queue_capacity", lambda: 1)
     desk.loader.hold = asyncio.Event()
     first = asyncio.create_task(desk.query())
     await until(lambda: desk.loader.loads)
