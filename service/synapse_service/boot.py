@@ -304,6 +304,7 @@ def _assemble(
         onboarding=onboarding,
         jobs=jobs,
         downloads=models.downloads,
+        pins=models.pins,
         leases=leases,
         ledger=ledger,
         settings=current,
@@ -316,7 +317,7 @@ def _assemble(
     ).register(router)
     JobOperations(store=database, book=jobs, module_generation=generation, table_epoch=table_epoch).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
-    register_catalog(router, hub, models, store=database, lanes=lanes, leases=leases, settings=current)
+    register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
     extension_jobs.register(router, jobs, models.downloads, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)

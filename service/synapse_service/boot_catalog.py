@@ -22,6 +22,7 @@ from synapse_service.catalog.download_job import LiveDownload
 from synapse_service.catalog.downloads import Downloads
 from synapse_service.catalog.http_body import BodyFetcher
 from synapse_service.catalog.installs import Installs
+from synapse_service.catalog.pins import Pins
 from synapse_service.catalog.roots import LaneFiles, Roots
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
@@ -47,6 +48,7 @@ class CatalogParts:
     blobs: BlobStore
     bodies: BodyFetcher
     installs: Installs
+    pins: Pins
     collector: Collector
     downloads: Downloads
     detached: Detached
@@ -86,6 +88,7 @@ def assemble_catalog(
     detached = Detached()
     bodies = BodyFetcher(blobs, proxy=lambda: settings().http_proxy, ca_file=lambda: settings().ca_file, clock=clock)
 
+    pins = Pins(store)
     installs = Installs(store, blobs, detached, self_check)
     collector = Collector(store, blobs, Roots(blobs.leases, lanes))
 
@@ -119,19 +122,25 @@ def assemble_catalog(
         blobs=blobs,
         bodies=bodies,
         installs=installs,
+        pins=pins,
         collector=collector,
         downloads=downloads,
         detached=detached,
     )
     loop = asyncio.get_running_loop()
 
+    def damaged(sha256: str) -> None:
+        if installs.invalidate(sha256):
+            pins.forget(sha256)
+
     def quarantined(sha256: str) -> None:
         # Told by the thread that found the damage, perhaps while the service is ending.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(installs.invalidate, sha256)
+            loop.call_soon_threadsafe(damaged, sha256)
 
     collector.recover()
     installs.restore()
+    pins.restore()
     installs.on_change(install_changed)
     blobs.on_quarantine(quarantined)
     return parts
@@ -142,7 +151,6 @@ def register_catalog(
     hub: EventHub,
     parts: CatalogParts,
     *,
-    store: Store,
     lanes: LaneRegistry,
     leases: LeaseBook,
     settings: Callable[[], Settings],
@@ -160,7 +168,7 @@ def register_catalog(
         leases=leases,
     ).register(router)
     CacheOperations(
-        store=store,
+        pins=parts.pins,
         catalog=parts.catalog,
         installs=parts.installs,
         downloads=parts.downloads,

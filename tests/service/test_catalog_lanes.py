@@ -510,3 +510,17 @@ async def test_a_free_form_lane_in_quarantine_still_needs_a_probe(desk: CatalogD
     assert (error.code, error.details) == ("probe_required", {"model_id": "mine", "reason": "quarantined"})
     assert (await desk.unload("mine"))["state"] == "unloaded"
     assert desk.lanes.get("mine").quarantine.active
+
+
+async def test_every_lane_of_a_model_that_somebody_pinned_says_so(desk: CatalogDesk) -> None:
+    await desk.pins.put("me", EMBED, ["a" * 64])
+    await desk.pins.put("you", EMBED, ["a" * 64])
+    assert {name: row["pinned"] for name, row in desk.rows().items()} == {
+        EMBED_CPU: True,
+        EMBED_METAL: True,
+        RERANK_CPU: False,
+    }
+    await desk.pins.put("me", EMBED, [])
+    assert (await desk.status(EMBED_CPU))["pinned"] is True
+    await desk.pins.put("you", EMBED, [])
+    assert desk.rows()[EMBED_CPU]["pinned"] is False

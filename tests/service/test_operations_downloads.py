@@ -76,7 +76,7 @@ class House(DownloadDesk):
             leases=self.leases,
             **parts,
         ).register(router)
-        CacheOperations(store=self.store, **parts).register(router)
+        CacheOperations(pins=self.pins, **parts).register(router)
         hub = EventHub(self.clock, self.clock.call_later)
         extension_downloads.register(router, self.downloads, hub)
         extension_cache.register(router, self.blobs, self.collector, lambda: LIMIT)

@@ -18,6 +18,7 @@ from fixtures.workers import expected_text
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.compiled import shipped_catalog
+from synapse_service.catalog.pins import Pins
 from synapse_service.certify.ledger import Certification, CertificationLedger
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.config import Settings
@@ -65,11 +66,13 @@ class Desk:
             retention_ms=lambda: 60_000,
             publish=lambda *_: None,
         )
+        self.pins = Pins(store)
         self.operations = ModelOperations(
             lanes=self.lanes,
             onboarding=SimpleNamespace(start=self._start),  # type: ignore[arg-type]
             jobs=self.book,
             downloads=SimpleNamespace(find=self._no_download),  # type: ignore[arg-type]
+            pins=self.pins,
             leases=self.leases,
             ledger=self.ledger,
             settings=lambda: self.settings,
@@ -352,3 +355,9 @@ async def test_an_id_of_the_catalog_is_refused(desk: Desk) -> None:
         await desk.operations.load(CALL, request(model_id="qwen3-embedding-0.6b-cpu"))
     assert (refusal.value.code, refusal.value.level) == ("invalid_request", "semantic")
     assert refusal.value.details == {"model_id": "qwen3-embedding-0.6b-cpu"}
+
+
+async def test_a_registered_model_that_somebody_pinned_says_so(desk: Desk) -> None:
+    assert desk.row()["pinned"] is False
+    await desk.pins.put("me", "m", ["a" * 64])
+    assert desk.row()["pinned"] is True

@@ -112,18 +112,19 @@ class Installs:
             self._withdrawn.discard(catalog_id)
             self._changed([catalog_id])
 
-    def invalidate(self, sha256: str) -> None:
+    def invalidate(self, sha256: str) -> bool:
         """A file was found corrupt and taken out of the store: what needs it is no longer installed, nor it pinned.
 
-        Holds at once, and is written down as soon as the disk takes it.
+        Holds at once, and is written down as soon as the disk takes it. False if the file is back already.
         """
         if self._blobs.find(sha256) is not None:
-            return  # A download has mended it meanwhile.
+            return False  # A download has mended it meanwhile.
         affected = [found for found in self._manifests.values() if sha256 in found.blobs]
         for found in affected:
             del self._manifests[found.manifest_digest]
         self._detached.begin(self._write_down(sha256))
         self._changed([found.catalog_id for found in affected])
+        return True
 
     async def _write_down(self, sha256: str) -> None:
         try:

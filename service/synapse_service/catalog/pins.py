@@ -1,15 +1,52 @@
 """Pins: files that somebody wants kept, whatever else happens to the models that they belong to.
 
-A pin is about one model and belongs to one owner, who alone can take it back. Both functions run inside a closure of
-the store.
+A pin is about one model and belongs to one owner, who alone can take it back. The rows are in the database; beside
+them :class:`Pins` keeps which models have any, for those who can't wait for a disk. The functions run inside a closure
+of the store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from synapse_service.store.database import Store
 from synapse_service.store.models import Pin
 from synapse_wire.results import ModelPin
+
+
+class Pins:
+    """Every pin, and a copy in memory that answers at once. Used on the event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: dict[str, frozenset[str]] = {}
+
+    def restore(self) -> None:
+        """Read what earlier processes pinned. Blocks; for boot."""
+        kept: dict[str, set[str]] = {}
+        for subject, sha256 in self._store.read_sync(stored_pins):
+            kept.setdefault(subject, set()).add(sha256)
+        self._kept = {subject: frozenset(digests) for subject, digests in kept.items()}
+
+    def has(self, subject: str) -> bool:
+        """True while anybody keeps a file of the model."""
+        return bool(self._kept.get(subject))
+
+    async def put(self, owner: str, subject: str, digests: Iterable[str]) -> list[ModelPin]:
+        """Let ``owner`` keep exactly these files of a model; the pins of all owners on it. Raises StoreError."""
+        wanted = list(digests)
+
+        def step() -> list[ModelPin]:
+            set_pins(owner, subject, wanted)
+            return pins_of(subject)
+
+        pins = await self._store.write(step)
+        self._kept[subject] = frozenset(pin.blob for pin in pins)
+        return pins
+
+    def forget(self, sha256: str) -> None:
+        """A file is gone, and so are the pins on it."""
+        self._kept = {subject: digests - {sha256} for subject, digests in self._kept.items()}
 
 
 def set_pins(owner: str, subject: str, digests: Iterable[str]) -> None:
@@ -23,3 +60,8 @@ def pins_of(subject: str) -> list[ModelPin]:
     """The pins of every owner on a model."""
     rows = Pin.select().where(Pin.subject == subject).order_by(Pin.owner, Pin.sha256)
     return [ModelPin(owner=row.owner, blob=row.sha256) for row in rows]
+
+
+def stored_pins() -> list[tuple[str, str]]:
+    """Model and file of every pin."""
+    return [(row.subject, row.sha256) for row in Pin.select()]

@@ -11,8 +11,8 @@ from synapse_wire.results import ModelRow, RecommendedBatch, SelfCheckState
 DEVICE_CLASSES = {"owned-cpu": "cpu", "owned-metal": "metal", "owned-cuda": "cuda", "ane": "ane"}
 
 
-def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch) -> ModelRow:
-    """One row. ``batch`` is the advice for lanes whose speed has been measured."""
+def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, pinned: bool) -> ModelRow:
+    """One row. ``batch`` is the advice for lanes whose speed was measured, ``pinned`` whether the files are kept."""
     model = lane.model
     row = ModelRow(
         model_id=lane.lane_id,
@@ -25,6 +25,7 @@ def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch) 
         dtype=model.profile.dtype,
         device_class=DEVICE_CLASSES[model.engine],
         overlength=model.overlength,
+        pinned=pinned,
         self_check=SelfCheckState(state="not_applicable"),
         dims=model.dims or msgspec.UNSET,
         warm_load_cost_hint_ms=msgspec.UNSET if lane.load_ms is None else round(lane.load_ms, 1),

@@ -9,11 +9,10 @@ from synapse_service.catalog.compiled import Catalog, CatalogEntry
 from synapse_service.catalog.detached import Detached
 from synapse_service.catalog.downloads import Downloads
 from synapse_service.catalog.installs import Installs
-from synapse_service.catalog.pins import pins_of, set_pins
+from synapse_service.catalog.pins import Pins
 from synapse_service.catalog.refusals import known_entry, not_installed
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.router import Call, Router
-from synapse_service.store.database import Store
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
@@ -28,7 +27,7 @@ class CacheOperations:
     def __init__(
         self,
         *,
-        store: Store,
+        pins: Pins,
         catalog: Catalog,
         installs: Installs,
         downloads: Downloads,
@@ -36,7 +35,7 @@ class CacheOperations:
         detached: Detached,
         lanes: LaneRegistry,
     ) -> None:
-        self._store = store
+        self._pins = pins
         self._catalog = catalog
         self._installs = installs
         self._downloads = downloads
@@ -53,13 +52,7 @@ class CacheOperations:
         """Keep the files of a model, or let go of them; the pins of all owners on it afterwards."""
         subject, digests = self._subject(params)
         owner = params.owner if params.owner is not None and params.owner.strip() else DEFAULT_OWNER
-        wanted = digests if params.pinned else ()
-
-        def step() -> list[r.ModelPin]:
-            set_pins(owner, subject, wanted)
-            return pins_of(subject)
-
-        return r.CachePins(pins=await self._store.write(step))
+        return r.CachePins(pins=await self._pins.put(owner, subject, digests if params.pinned else ()))
 
     async def gc(self, call: Call, params: p.CacheGc) -> r.CacheCollected:
         """Remove the files that nobody needs, or say which would go."""

@@ -10,6 +10,7 @@ import msgspec
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.downloads import Downloads
+from synapse_service.catalog.pins import Pins
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
@@ -37,6 +38,7 @@ class ModelOperations:
         onboarding: Onboarding,
         jobs: JobBook,
         downloads: Downloads,
+        pins: Pins,
         leases: LeaseBook,
         ledger: CertificationLedger,
         settings: Callable[[], Settings],
@@ -48,6 +50,7 @@ class ModelOperations:
         self._onboarding = onboarding
         self._jobs = jobs
         self._downloads = downloads
+        self._pins = pins
         self._leases = leases
         self._ledger = ledger
         self._settings = settings
@@ -122,4 +125,4 @@ class ModelOperations:
     def _row(self, lane: Lane) -> r.ModelRow:
         settings = self._settings()
         batch = r.RecommendedBatch(rows=settings.inline_max_items, token_budget=settings.inline_max_tokens)
-        return model_row(lane, self._ledger, batch)
+        return model_row(lane, self._ledger, batch, self._pins.has(lane.model.catalog_id or lane.lane_id))
