@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from synapse_models.pool import ConnectionPool as ConnectionPool
     from synapse_models.reconciliation import ReconcileBatch as ReconcileBatch
     from synapse_models.reconciliation import reconcile as reconcile
+    from synapse_models.records import read_plans as read_plans
     from synapse_models.records import read_response as read_response
+    from synapse_models.records import write_plans as write_plans
     from synapse_models.records import write_response as write_response
     from synapse_models.registry import DIALECT_BINDERS as DIALECT_BINDERS
     from synapse_models.registry import DIALECT_SPECS as DIALECT_SPECS
@@ -51,7 +53,9 @@ _HOMES: Final = {
     "ConnectionPool": "pool",
     "ReconcileBatch": "reconciliation",
     "reconcile": "reconciliation",
+    "read_plans": "records",
     "read_response": "records",
+    "write_plans": "records",
     "write_response": "records",
     "DIALECT_BINDERS": "registry",
     "DIALECT_SPECS": "registry",

@@ -42,12 +42,16 @@ def bind_dialect(
     Raises:
         DialectNotImplemented: the dialect has no binder.
         PlanError: the plan is for another deployment, has no route or names a wire version that the dialect doesn't
-            have, or the pool is of another family or for another origin.
+            have or another way to present a credential, or the pool is of another family or for another origin.
     """
     found = binder(plan.dialect_id, binders)
     if plan.wire_version not in found.spec.wire_versions:
         known = ", ".join(found.spec.wire_versions)
         raise PlanError(f"{plan.dialect_id} has no wire version {plan.wire_version!r}; it has {known}")
+    if plan.binding.auth is not found.auth:
+        raise PlanError(
+            f"the plan presents a credential as {plan.binding.auth.value}, and {plan.dialect_id} as {found.auth.value}"
+        )
     if plan.route is None:
         raise PlanError("the plan has no route: it was made before the deployment was there")
     if plan.deployment_fingerprint != deployment.fingerprint:

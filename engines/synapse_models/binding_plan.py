@@ -78,7 +78,7 @@ def reconcile_binding(
     _check_defaults(work)
     if work.findings:
         return None, tuple(work.findings)
-    return _plan(work, spec, wire_version), tuple(work.findings)
+    return _plan(work, binder, wire_version), tuple(work.findings)
 
 
 def _wire_version(work: BindingWork, spec: DialectSpec) -> str:
@@ -257,8 +257,9 @@ def _check_defaults(work: BindingWork) -> None:
             )
 
 
-def _plan(work: BindingWork, spec: DialectSpec, wire_version: str) -> BindingCapabilityPlan:
+def _plan(work: BindingWork, binder: DialectBinder, wire_version: str) -> BindingCapabilityPlan:
     wanted = work.wanted
+    spec = binder.spec
     required = [key for key, intent in work.intents.items() if intent.required]
     defaults: dict[str, JSONValue] = dict(wanted.args)
     for intent in work.intents.values():
@@ -271,6 +272,7 @@ def _plan(work: BindingWork, spec: DialectSpec, wire_version: str) -> BindingCap
         wire_version=wire_version,
         model_id=wanted.model_id,
         connection_family=spec.connection_family,
+        auth=binder.auth,
         declared=canonical_declaration(wanted.declared),
         intents=work.intents,
         available=tuple(work.available),

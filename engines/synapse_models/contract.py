@@ -32,7 +32,9 @@ class Channel(Record, frozen=True):
     capability: str | None
 
 
-_CORE: Final = frozenset({"usage", "response_id", "response_model", "session", "provenance"})
+_CORE: Final = frozenset(
+    {"usage", "response_id", "response_model", "system_fingerprint", "service_tier", "session", "provenance"}
+)
 _BOOKKEEPING: Final = frozenset({"choices", "record_version", "refusal", "index", "finish_reason_raw"})
 """Fields that are no channel of their own: containers, versions, and `Response.refusal`, the refusal channel's form
 for a prompt that got no choice at all."""

@@ -50,14 +50,19 @@ def audit_defaults(
 def _request_of(plan: BindingCapabilityPlan, binder: DialectBinder) -> Request:
     """A request that says nothing but the defaults. Raises ValueError when they don't go together.
 
-    How tools are called is a default for the requests that bring tools, so it is held against one that does.
+    A default that says how something is done is for requests that do it, so it is held against one that does.
     """
     groups: dict[str, dict[str, Any]] = {}
     for path, value in plan.request_defaults.items():
         group, _, name = path.partition(".")
         groups.setdefault(group, {})[name] = msgspec.convert(value, type=leaf_type(path))
-    if groups.get("tools"):
+    if "tools" in groups:
         groups["tools"].setdefault("functions", (FunctionTool(name="any"),))
+    if "top_logprobs" in groups.get("scoring", {}):
+        groups["scoring"].setdefault("sampled_logprobs", True)
+    if groups.get("structured_output", {}).keys() & {"schema", "name", "strict"}:
+        groups["structured_output"].setdefault("format", "json_schema")
+        groups["structured_output"].setdefault("schema", {})
     source = chat(("user", "")) if "chat" in binder.spec.inputs else CompletionInput(text="")
     request = Request(input=source, dialect_options=_options(plan.dialect_id, plan.option_defaults))
     filled = {group: structs.replace(getattr(request, group), **values) for group, values in groups.items()}

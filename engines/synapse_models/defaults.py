@@ -6,7 +6,7 @@ once, which is then applied to every request. What the request says always wins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, get_type_hints
 
 import msgspec
@@ -30,6 +30,30 @@ _EXCLUSIVE: Final[Mapping[str, str]] = {
     "reasoning.budget_tokens": "effort",
 }
 """Leaves that give way to another field of their group."""
+
+
+def _has_functions(tools: Mapping[str, Any]) -> bool:
+    return bool(tools["functions"])
+
+
+def _has_schema(form: Mapping[str, Any]) -> bool:
+    return bool(form["format"] == "json_schema")
+
+
+def _has_logprobs(scoring: Mapping[str, Any]) -> bool:
+    return bool(scoring["sampled_logprobs"] or scoring["input_scoring"])
+
+
+_QUALIFIES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "tools.choice": _has_functions,
+    "tools.parallel": _has_functions,
+    "structured_output.schema": _has_schema,
+    "structured_output.name": _has_schema,
+    "structured_output.strict": _has_schema,
+    "scoring.top_logprobs": _has_logprobs,
+}
+"""Leaves that say how something else of their group is done, and what that is. As defaults they are for requests that
+do it: a model whose calls come one at a time still answers a request without tools."""
 
 
 class Defaults(Record, frozen=True):
@@ -63,10 +87,17 @@ class Defaults(Record, frozen=True):
             if path in _EXCLUSIVE and getattr(group, _EXCLUSIVE[path]) is not None:
                 continue
             groups.setdefault(group_name, {})[field] = value
-            used[path] = msgspec.json.decode(msgspec.json.encode(value))
+        for group_name, fields in groups.items():
+            whole = {**structs.asdict(getattr(request, group_name)), **fields}
+            for field in tuple(fields):
+                path = f"{group_name}.{field}"
+                if path in _QUALIFIES and not _QUALIFIES[path](whole):
+                    del fields[field]
+                else:
+                    used[path] = msgspec.json.decode(msgspec.json.encode(fields[field]))
         try:
             changes: dict[str, Any] = {
-                name: structs.replace(getattr(request, name), **fields) for name, fields in groups.items()
+                name: structs.replace(getattr(request, name), **fields) for name, fields in groups.items() if fields
             }
         except ValueError as caught:
             raise PlanError(f"the defaults don't go with this request: {caught}") from None

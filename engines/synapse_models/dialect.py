@@ -84,9 +84,9 @@ class DialectSpec(Record, frozen=True):
 
 
 class WireAuth(Enum):
-    """How a credential becomes a header."""
+    """How a credential becomes a header. Part of what is bound, hence of a plan's fingerprint and of provenance."""
 
-    BEARER = "authorization"
+    BEARER = "bearer"
     X_API_KEY = "x-api-key"
     X_GOOG_API_KEY = "x-goog-api-key"
 
@@ -141,6 +141,11 @@ class DialectBinder(Protocol):
 
     @property
     def auth(self) -> WireAuth: ...
+
+    @property
+    def identity_headers(self) -> tuple[str, ...]:
+        """Reply headers, in lower case, that say whose account and which build answered; kept in provenance."""
+        ...
 
     @property
     def capabilities(self) -> Mapping[str, CapabilityOutcome]:

@@ -23,7 +23,7 @@ from synapse_models.contract import choice_conflicts, missing_channels, requeste
 from synapse_models.defaults import Defaults, read_defaults
 from synapse_models.deployment import Deployment
 from synapse_models.dialect import DialectBinder, WireReply, WireRequest
-from synapse_models.errors import DialectFault, OutputContractViolation, PlanError, Rejection, RequestRejected
+from synapse_models.errors import DialectFault, OutputContractViolation, PlanError, Rejection, RequestRejected, redacted
 from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf
 from synapse_models.parts import JSONValue
 from synapse_models.plans import RuntimeBindingPlan
@@ -34,7 +34,6 @@ from synapse_models.registry import DIALECT_BINDERS
 from synapse_models.reply import Reply
 from synapse_models.request import Request
 from synapse_models.response import (
-    Attempt,
     CapabilityEvidence,
     ModelIdentity,
     ModelProvenance,
@@ -311,13 +310,12 @@ class Model:
                 channels=[name for name, _ in wrong],
             )
         return msgspec.structs.replace(
-            response, provenance=self._provenance(response.response_model, prepared.used_defaults, reply.attempts)
+            response, provenance=self._provenance(response.response_model, prepared.used_defaults, reply)
         )
 
-    def _provenance(
-        self, reported: str | None, used: Mapping[str, JSONValue], attempts: tuple[Attempt, ...]
-    ) -> ModelProvenance:
+    def _provenance(self, reported: str | None, used: Mapping[str, JSONValue], reply: Reply) -> ModelProvenance:
         plan = self.plan
+        identity = self._bound.binder.identity_headers
         return ModelProvenance(
             dialect_id=plan.dialect_id,
             wire_version=plan.wire_version,
@@ -325,11 +323,13 @@ class Model:
             engine_source=plan.engine_source,
             deployment_id=plan.deployment_id,
             model_identity=ModelIdentity(requested_model_id=plan.model_id, provider_reported_model_id=reported),
+            auth_scheme=plan.binding.auth.value,
             engine_version=plan.engine_version,
             deployment_fingerprint=plan.deployment_fingerprint,
             capabilities=self._evidence,
             request_defaults=used,
-            attempts=attempts,
+            reported_headers={name: redacted(reply.headers[name]) for name in identity if name in reply.headers},
+            attempts=reply.attempts,
         )
 
 

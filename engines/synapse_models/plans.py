@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from synapse_models.canonical import canonical_json, fingerprint
 from synapse_models.capabilities import Declared
@@ -14,11 +15,15 @@ from synapse_models.deployment import (
     ServingFacts,
 )
 from synapse_models.diagnostics import Diagnostic
+from synapse_models.dialect import WireAuth
 from synapse_models.parts import JSONValue, Record
 from synapse_models.profiles import ModelProfile
 from synapse_models.requirements import AggregatedRequirements
 from synapse_models.response import EngineSource
 from synapse_models.serving import ServingRequirement, Stage
+
+PLAN_RECORD_VERSION: Final = 1
+"""Of the persisted form. Fields with defaults may be added without a new version; a changed meaning needs one."""
 
 
 class BindingReconcileInput(Record, frozen=True):
@@ -99,6 +104,7 @@ class BindingCapabilityPlan(Record, frozen=True):
     """What one binding can do and must do. Holds no launch parameter.
 
     Attributes:
+        auth: how the dialect presents a credential; which credential is the connection's.
         declared: the user's declarations, canonical.
         intents: capability → what is wanted, for those that anybody named.
         available: capabilities that a request may use.
@@ -117,6 +123,7 @@ class BindingCapabilityPlan(Record, frozen=True):
     wire_version: str
     model_id: str
     connection_family: str
+    auth: WireAuth
     declared: Mapping[str, JSONValue]
     intents: Mapping[str, CapabilityIntent]
     available: tuple[str, ...]

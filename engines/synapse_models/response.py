@@ -182,7 +182,11 @@ class Attempt(Record, frozen=True):
 
 
 class ModelProvenance(Record, frozen=True):
-    """Where an answer came from. ``engine_id`` is ``unknown`` unless somebody declared it; it is never guessed."""
+    """Where an answer came from. ``engine_id`` is ``unknown`` unless somebody declared it; it is never guessed.
+
+    ``auth_scheme`` is how a credential was presented, never which. ``reported_headers`` are what the reply's head says
+    of whose account and which build answered; which headers those are is the dialect's knowledge.
+    """
 
     dialect_id: str
     wire_version: str
@@ -190,10 +194,12 @@ class ModelProvenance(Record, frozen=True):
     engine_source: EngineSource
     deployment_id: str | None
     model_identity: ModelIdentity
+    auth_scheme: str | None = None
     engine_version: str | None = None
     deployment_fingerprint: str | None = None
     capabilities: CapabilityEvidence | None = None
     request_defaults: Mapping[str, JSONValue] = {}
+    reported_headers: Mapping[str, str] = {}
     attempts: tuple[Attempt, ...] = ()
 
 
@@ -209,7 +215,11 @@ class RefusedAnswer(Exception):
 
 
 class Response(Record, frozen=True, omit_defaults=False):
-    """One answer. ``refusal`` here means that the prompt was blocked and there may be no choice at all."""
+    """One answer. ``refusal`` here means that the prompt was blocked and there may be no choice at all.
+
+    ``system_fingerprint`` names the configuration that computed it and ``service_tier`` the class of service that it
+    was computed in, both in the provider's words.
+    """
 
     choices: tuple[Choice, ...]
     record_version: int = RECORD_VERSION
@@ -222,6 +232,8 @@ class Response(Record, frozen=True, omit_defaults=False):
     usage: Usage | None = None
     response_id: str | None = None
     response_model: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
     provenance: ModelProvenance | None = None
 
     @property

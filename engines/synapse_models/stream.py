@@ -36,10 +36,12 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="kind", gc=False):
 
 
 class Began(Event, frozen=True, tag="began"):
-    """The provider has named its response, or the model that answers, or both."""
+    """The provider has named its response, the model that answers, its configuration or the class of service."""
 
     response_id: str | None = None
     response_model: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
 
 
 class TextDelta(Event, frozen=True, tag="text"):
@@ -254,6 +256,8 @@ class Fold:
             usage=self._usage,
             response_id=self._began.response_id,
             response_model=self._began.response_model,
+            system_fingerprint=self._began.system_fingerprint,
+            service_tier=self._began.service_tier,
         )
 
     def _of(self, choice: int) -> _ChoiceFold:
@@ -263,9 +267,12 @@ class Fold:
         return fold
 
     def _add_began(self, event: Began) -> None:
+        known = self._began
         self._began = Began(
-            response_id=self._began.response_id if event.response_id is None else event.response_id,
-            response_model=self._began.response_model if event.response_model is None else event.response_model,
+            response_id=_later(known.response_id, event.response_id),
+            response_model=_later(known.response_model, event.response_model),
+            system_fingerprint=_later(known.system_fingerprint, event.system_fingerprint),
+            service_tier=_later(known.service_tier, event.service_tier),
         )
 
     def _add_text(self, event: TextDelta) -> None:
@@ -362,6 +369,10 @@ def fold(events: Iterable[StreamEvent]) -> Response:
 def tool_call(name: str, arguments_text: str, call_id: str | None) -> ToolCallPart:
     """A call from what was received. No arguments at all are an empty object; text that isn't JSON stays text."""
     return ToolCallPart(name=name, arguments_text=arguments_text, arguments=_parsed(arguments_text), id=call_id)
+
+
+def _later(known: str | None, said: str | None) -> str | None:
+    return known if said is None else said
 
 
 def _parsed(text: str) -> JSONValue | UnsetType:

@@ -273,6 +273,14 @@ TWINS: dict[str, tuple[Any, list[Any]]] = {
         completion({"content": "a"}, finish="eos_token"),
         [chunk({"content": "a"}), chunk(finish="eos_token")],
     ),
+    "names_that_come_late": (
+        completion({"content": "a"}, system_fingerprint="fp_1", service_tier="flex"),
+        [
+            chunk({"content": "a"}, system_fingerprint=None),
+            chunk(finish="stop", system_fingerprint="fp_1"),
+            {"choices": [], "usage": None, "service_tier": "flex"},
+        ],
+    ),
     "several_choices": (
         {
             "id": "chatcmpl-1",
@@ -306,6 +314,8 @@ def test_every_channel_of_a_document() -> None:
         (1, "b", Reasoning(text="y"), "length"),
     ]
     assert (response.response_id, response.response_model, response.usage) == ("chatcmpl-1", "m-1", None)
+    named = read(TWINS["names_that_come_late"][0])
+    assert (named.system_fingerprint, named.service_tier) == ("fp_1", "flex")
     assert read(TWINS["refusal"][0]).choices[0].refusal == Refusal(kind="model", text="I won't")
     assert read(TWINS["filtered"][0]).choices[0].refusal == Refusal(kind="filter", category="content_filter")
     assert read(TWINS["filtered"][0]).choices[0].finish_reason == "refusal"

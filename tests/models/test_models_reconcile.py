@@ -14,9 +14,11 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from fixtures.parley_dialect import ParleyBinder
 from synapse_models.capabilities import CAPABILITY_SPECS, Declared, parse_config
 from synapse_models.deployment import Deployment, DeploymentPlanProjection, RouteIntent, ServingFacts
 from synapse_models.diagnostics import Diagnostic
+from synapse_models.dialect import WireAuth
 from synapse_models.parts import JSONValue
 from synapse_models.plans import (
     BindingCapabilityPlan,
@@ -273,8 +275,16 @@ def test_args_that_the_dialect_cannot_send_are_an_error_before_any_call() -> Non
 
 
 def test_args_that_contradict_each_other_are_an_error() -> None:
-    error = only_error(run(binding(args={"scoring.top_logprobs": 5})))
-    assert "needs sampled_logprobs" in error.axes[0].verdict
+    error = only_error(run(binding(args={"reasoning.effort": "low", "reasoning.budget_tokens": 5})))
+    assert "either effort or budget_tokens" in error.axes[0].verdict
+
+
+@pytest.mark.parametrize(
+    "args",
+    [{"scoring.top_logprobs": 5}, {"structured_output.strict": False}, {"tools.parallel": False}],
+)
+def test_args_that_say_how_something_is_done_need_not_ask_for_it(args: dict[str, Any]) -> None:
+    assert run(binding(args=args)).runtime_plans["m"].binding.request_defaults == args
 
 
 # --- support --------------------------------------------------------------------------------------------------------
@@ -616,3 +626,15 @@ def test_a_fingerprint_follows_what_is_bound() -> None:
         binding(dialect="openai_completions"),
     ):
         assert run(changed).runtime_plans["m"].fingerprint != plain
+
+
+def test_a_fingerprint_follows_the_wire_version_and_how_a_credential_is_presented() -> None:
+    def parley(auth: WireAuth, version: str) -> str:
+        binder = ParleyBinder()
+        binder.auth = auth
+        wanted = binding(dialect="parley", wire_version=version)
+        batch = ReconcileBatch(bindings=(wanted,), deployments=(server(),))
+        return reconcile(batch, binders={"parley": binder}).runtime_plans["m"].fingerprint
+
+    found = {parley(auth, version) for auth in (WireAuth.BEARER, WireAuth.X_API_KEY) for version in ("1", "2")}
+    assert len(found) == 4

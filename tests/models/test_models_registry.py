@@ -144,7 +144,15 @@ def test_every_field_of_a_response_is_classified() -> None:
         "finish_reason",
     }
     assert singular == {"input_scoring", "server_tool_uses", "citations", "grounding"}
-    assert core == {"usage", "response_id", "response_model", "session", "provenance"}
+    assert core == {
+        "usage",
+        "response_id",
+        "response_model",
+        "system_fingerprint",
+        "service_tier",
+        "session",
+        "provenance",
+    }
     fields = {field.name for kind in (Choice, Response) for field in structs.fields(kind)}
     assert fields - set(CHANNELS) == {"index", "choices", "record_version", "finish_reason_raw"}
 

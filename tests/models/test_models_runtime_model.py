@@ -16,7 +16,7 @@ from synapse_models.audit import LeafDecision, consumed, passed_through
 from synapse_models.canonical import canonical_json
 from synapse_models.connection import CONNECTION_FAMILIES, HttpJson
 from synapse_models.credentials import EnvironmentResolver
-from synapse_models.dialect import CallContext
+from synapse_models.dialect import CallContext, WireAuth
 from synapse_models.dialects.openai_chat.binder import ChatBinder
 from synapse_models.errors import (
     DialectFault,
@@ -32,12 +32,14 @@ from synapse_models.policy import ConnectionIdentity, RetryPolicy
 from synapse_models.pool import ConnectionPool
 from synapse_models.request import (
     DialectOptions,
+    FunctionTool,
     HostedTool,
     ReasoningParams,
     Request,
     SamplingParams,
     SchedulingParams,
     ScoringParams,
+    StructuredOutputParams,
     ToolParams,
 )
 from synapse_models.response import Attempt, ModelIdentity
@@ -72,6 +74,9 @@ async def test_what_doesn_t_fit_is_not_bound() -> None:
         ):
             with pytest.raises(PlanError, match=said):
                 Model.bind(bad, deployment=served, pool=opened)
+        binding = msgspec.structs.replace(good.binding, auth=WireAuth.X_API_KEY)
+        with pytest.raises(PlanError, match="as x-api-key, and openai_chat as bearer"):
+            Model.bind(msgspec.structs.replace(good, binding=binding), deployment=served, pool=own)
         with pytest.raises(PlanError, match="no route"):
             Model.bind(msgspec.structs.replace(good, route=None), deployment=served, pool=own)
 
@@ -241,6 +246,46 @@ async def test_defaults_fill_in_where_the_request_is_silent(connections: Connect
     assert said.used_defaults == {"sampling.stop": ["END"]}
 
 
+@pytest.mark.parametrize(
+    ("defaults", "plain", "doing", "sent"),
+    [
+        (
+            {"tools.parallel": False, "tools.choice": "auto"},
+            asking(),
+            asking(tools=ToolParams(functions=(FunctionTool(name="f"),))),
+            {"parallel_tool_calls": False, "tool_choice": "auto"},
+        ),
+        (
+            {"scoring.top_logprobs": 3},
+            asking(),
+            asking(scoring=ScoringParams(sampled_logprobs=True)),
+            {"top_logprobs": 3},
+        ),
+        (
+            {"structured_output.strict": True, "structured_output.name": "n"},
+            asking(structured_output=StructuredOutputParams(format="json_object")),
+            asking(structured_output=StructuredOutputParams(format="json_schema", schema={})),
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "n", "schema": {}, "strict": True},
+                }
+            },
+        ),
+    ],
+)
+async def test_a_default_of_how_something_is_done_waits_for_a_request_that_does_it(
+    defaults: dict[str, Any], plain: Request, doing: Request, sent: dict[str, Any]
+) -> None:
+    async with pool() as own:
+        silent = model(own, defaults=defaults).prepare(plain)
+        assert silent.used_defaults == {}
+        assert silent.wire.body == model(own).prepare(plain).wire.body
+        said = model(own, defaults=defaults).prepare(doing)
+    assert said.used_defaults == defaults
+    assert {key: said.wire.body[key] for key in sent} == sent
+
+
 async def test_a_budget_displaces_a_default_effort() -> None:
     async with pool() as own:
         bound = model(own, defaults={"reasoning.effort": "high"})
@@ -352,7 +397,7 @@ async def test_the_plan_s_checks_run_on_every_reply(stub: OpenAIStub, connection
 async def test_an_answer_says_where_it_comes_from(stub: OpenAIStub) -> None:
     stub.answer(
         document({"error": "x"}, status=503, headers={"x-request-id": "r-1"}),
-        document(completion({"content": "Hi"}), headers={"x-request-id": "r-2"}),
+        document(completion({"content": "Hi"}), headers={"x-request-id": "r-2", "OpenAI-Organization": "org-1"}),
     )
     async with pool(stub.base_url, retry=RetryPolicy(max_attempts=2, base_s=0.0)) as own:
         bound = model(own, stub.base_url, engine_id="vllm", defaults={"sampling.seed": 0})
@@ -366,6 +411,7 @@ async def test_an_answer_says_where_it_comes_from(stub: OpenAIStub) -> None:
     assert provenance.capabilities is not None
     assert provenance.capabilities.plan_fingerprint == bound.plan.fingerprint
     assert provenance.request_defaults == {"sampling.seed": 0}
+    assert (provenance.auth_scheme, provenance.reported_headers) == ("bearer", {"openai-organization": "org-1"})
     assert provenance.attempts == (
         Attempt(outcome="overloaded", status=503, request_id="r-1"),
         Attempt(outcome="ok", status=200, request_id="r-2"),

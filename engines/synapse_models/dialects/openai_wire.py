@@ -15,6 +15,10 @@ from msgspec import Struct
 from synapse_models.errors import ProtocolViolation
 from synapse_models.failures import error_in_stream, failure_in
 from synapse_models.response import FinishReason, TokenAlternative, TokenLogprob, Usage
+from synapse_models.stream import Began
+
+IDENTITY_HEADERS: Final = ("openai-organization", "openai-project", "openai-version")
+"""What the head of a reply says of whose account answered, and with which build."""
 
 DONE: Final = b"[DONE]"
 """The data of the event that ends a stream."""
@@ -102,6 +106,36 @@ def _output(wire: WireUsage, reasoning: int | None) -> int | None:
 
 def _first(*counts: int | None) -> int | None:
     return next((count for count in counts if count is not None), None)
+
+
+class Names(Struct, frozen=True):
+    """How a document, or a chunk of one, calls itself and who computed it."""
+
+    id: str | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+
+
+class NamesSoFar:
+    """The names of a stream. Chunks repeat them, or leave them out, or learn of one late."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self) -> None:
+        self._told: tuple[str | None, ...] = (None, None, None, None)
+
+    def new(self, chunk: Names) -> Began | None:
+        """The event for names that weren't told yet; empty ones name nothing."""
+        said = (chunk.id, chunk.model, chunk.system_fingerprint, chunk.service_tier)
+        if said == self._told:
+            return None
+        merged = tuple(new or old for new, old in zip(said, self._told, strict=True))
+        if merged == self._told:
+            return None
+        self._told = merged
+        response_id, model, fingerprint, tier = merged
+        return Began(response_id=response_id, response_model=model, system_fingerprint=fingerprint, service_tier=tier)
 
 
 class WireAlternative(Struct, frozen=True):

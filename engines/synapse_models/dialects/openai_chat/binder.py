@@ -20,6 +20,7 @@ from synapse_models.dialect import (
 from synapse_models.dialects.openai_chat import requests
 from synapse_models.dialects.openai_chat.replies import read_reply
 from synapse_models.dialects.openai_chat.streams import ChatStream
+from synapse_models.dialects.openai_wire import IDENTITY_HEADERS
 from synapse_models.request import Request
 from synapse_models.response import Response
 
@@ -31,7 +32,16 @@ _NEVER: Final = {
     "server_tool_uses": "chat completions show what a search found, not that it ran",
 }
 _BEST_EFFORT: Final = frozenset(
-    {"usage", "citations", "response_id", "response_model", "refusal_logprobs", "provenance"}
+    {
+        "usage",
+        "system_fingerprint",
+        "service_tier",
+        "citations",
+        "response_id",
+        "response_model",
+        "refusal_logprobs",
+        "provenance",
+    }
 )
 
 
@@ -40,6 +50,7 @@ class ChatBinder:
 
     spec: DialectSpec = requests.SPEC
     auth = WireAuth.BEARER
+    identity_headers = IDENTITY_HEADERS
     capabilities: Mapping[str, CapabilityOutcome] = requests.SPEC.designed
     reserved_options = requests.RESERVED
     output_rules: Mapping[str, OutputRule] = {

@@ -54,6 +54,8 @@ def read_reply(body: bytes) -> Response:
         usage=usage(document.usage),
         response_id=document.id or None,
         response_model=document.model or None,
+        system_fingerprint=document.system_fingerprint or None,
+        service_tier=document.service_tier or None,
     )
 
 

@@ -18,6 +18,7 @@ from synapse_models.dialects.openai_chat.wire import (
 )
 from synapse_models.dialects.openai_wire import (
     DONE,
+    NamesSoFar,
     finish_reason,
     raise_reported,
     read_document,
@@ -27,7 +28,6 @@ from synapse_models.dialects.openai_wire import (
 from synapse_models.errors import ProtocolViolation, StreamTruncated
 from synapse_models.sse import SseEvent
 from synapse_models.stream import (
-    Began,
     Cited,
     Finished,
     LogprobsDelta,
@@ -47,8 +47,7 @@ class ChatStream:
 
     def __init__(self) -> None:
         self.ended = False
-        self._id: str | None = None
-        self._model: str | None = None
+        self._names = NamesSoFar()
         self._calls: dict[int, ToolCallFragments] = {}
         self._refused: set[int] = set()
 
@@ -68,9 +67,8 @@ class ChatStream:
         if (chunk.error is not UNSET and chunk.error is not None) or (chunk.choices is None and chunk.usage is None):
             raise_reported(event.data)
         found: list[StreamEvent] = []
-        if (chunk.id and chunk.id != self._id) or (chunk.model and chunk.model != self._model):
-            self._id, self._model = chunk.id or self._id, chunk.model or self._model
-            found.append(Began(response_id=self._id, response_model=self._model))
+        if (began := self._names.new(chunk)) is not None:
+            found.append(began)
         for choice in chunk.choices or ():
             self._choice(choice, found)
         if chunk.usage is not None and (counts := usage(chunk.usage)) is not None:

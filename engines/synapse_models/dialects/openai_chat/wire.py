@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from synapse_models.dialects.openai_wire import WireToken, WireUsage
+from synapse_models.dialects.openai_wire import Names, WireToken, WireUsage
 from synapse_models.errors import ProtocolViolation
 from synapse_models.response import Citation
 
@@ -59,11 +59,9 @@ class WireChoice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-class WireChat(Struct, frozen=True):
+class WireChat(Names, frozen=True):
     """A document or a chunk. ``error`` is set when a server reports a failure in place of an answer."""
 
-    id: str | None = None
-    model: str | None = None
     choices: list[WireChoice] | None = None
     usage: WireUsage | None = None
     error: Raw | UnsetType | None = UNSET

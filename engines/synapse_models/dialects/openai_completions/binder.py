@@ -20,11 +20,14 @@ from synapse_models.dialect import (
 from synapse_models.dialects.openai_completions import requests
 from synapse_models.dialects.openai_completions.replies import read_reply
 from synapse_models.dialects.openai_completions.streams import CompletionStream
+from synapse_models.dialects.openai_wire import IDENTITY_HEADERS
 from synapse_models.request import Request
 from synapse_models.response import Response
 
 _PRESENT: Final = frozenset({"text", "input_scoring", "logprobs", "finish_reason", "refusal"})
-_BEST_EFFORT: Final = frozenset({"usage", "response_id", "response_model", "provenance"})
+_BEST_EFFORT: Final = frozenset(
+    {"usage", "system_fingerprint", "service_tier", "response_id", "response_model", "provenance"}
+)
 
 
 class CompletionBinder:
@@ -32,6 +35,7 @@ class CompletionBinder:
 
     spec: DialectSpec = requests.SPEC
     auth = WireAuth.BEARER
+    identity_headers = IDENTITY_HEADERS
     capabilities: Mapping[str, CapabilityOutcome] = requests.SPEC.designed
     reserved_options = requests.RESERVED
     output_rules: Mapping[str, OutputRule] = {

@@ -81,6 +81,8 @@ def response_of(document: WireCompletion, request: Request, context: CallContext
         usage=counts,
         response_id=document.id or None,
         response_model=document.model or None,
+        system_fingerprint=document.system_fingerprint or None,
+        service_tier=document.service_tier or None,
     )
 
 

@@ -13,6 +13,7 @@ from synapse_models.dialects.openai_completions.replies import refusal_of, respo
 from synapse_models.dialects.openai_completions.wire import DECODER, WireChoice, WireCompletion, WireLogprobs
 from synapse_models.dialects.openai_wire import (
     DONE,
+    NamesSoFar,
     WireUsage,
     finish_reason,
     raise_reported,
@@ -23,7 +24,6 @@ from synapse_models.errors import StreamTruncated
 from synapse_models.request import Request
 from synapse_models.sse import SseEvent
 from synapse_models.stream import (
-    Began,
     Finished,
     InputScored,
     LogprobsDelta,
@@ -41,8 +41,7 @@ class CompletionStream:
         self.ended = False
         self._request = request
         self._context = context
-        self._id: str | None = None
-        self._model: str | None = None
+        self._names = NamesSoFar()
         self._collected = _Collected() if request.scoring.input_scoring else None
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
@@ -61,9 +60,8 @@ class CompletionStream:
         if (chunk.error is not UNSET and chunk.error is not None) or (chunk.choices is None and chunk.usage is None):
             raise_reported(event.data)
         found: list[StreamEvent] = []
-        if (chunk.id and chunk.id != self._id) or (chunk.model and chunk.model != self._model):
-            self._id, self._model = chunk.id or self._id, chunk.model or self._model
-            found.append(Began(response_id=self._id, response_model=self._model))
+        if (began := self._names.new(chunk)) is not None:
+            found.append(began)
         if self._collected is not None:
             self._collected.add(chunk)
             return found
@@ -124,12 +122,8 @@ class _Collected:
         self._prompt_logprobs = WireChoice().prompt_logprobs
         self._finish: str | None = None
         self._usage: WireUsage | None = None
-        self._id: str | None = None
-        self._model: str | None = None
 
     def add(self, chunk: WireCompletion) -> None:
-        self._id = chunk.id or self._id
-        self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
         for wire in chunk.choices or ():
             self._text.append(wire.text or "")
@@ -146,7 +140,7 @@ class _Collected:
             prompt_logprobs=self._prompt_logprobs,
             finish_reason=self._finish,
         )
-        return WireCompletion(id=self._id, model=self._model, choices=[choice], usage=self._usage)
+        return WireCompletion(choices=[choice], usage=self._usage)
 
 
 def _joined(known: WireLogprobs, more: WireLogprobs) -> WireLogprobs:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from synapse_models.dialects.openai_wire import WireToken, WireUsage
+from synapse_models.dialects.openai_wire import Names, WireToken, WireUsage
 
 
 class WireLogprobs(Struct, frozen=True):
@@ -35,11 +35,9 @@ class WireChoice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-class WireCompletion(Struct, frozen=True):
+class WireCompletion(Names, frozen=True):
     """A document or a chunk. ``error`` is set when a server reports a failure in place of an answer."""
 
-    id: str | None = None
-    model: str | None = None
     choices: list[WireChoice] | None = None
     usage: WireUsage | None = None
     error: Raw | UnsetType | None = UNSET
