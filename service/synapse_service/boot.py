@@ -50,7 +50,6 @@ from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
-from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import Logs, configure, get_logger
@@ -269,6 +268,7 @@ def _assemble(
         clock=clock,
         settings=current,
         os_build=machine.os_build,
+        module_generation=generation,
         hub=hub,
     )
     lanes = lane_parts.lanes
@@ -346,7 +346,7 @@ def _assemble(
         log_check(log),
     ]
     diagnostics.register(router, checks, lambda: generation)
-    hub.register_topic("lanes", lane_parts.summaries)
+    lane_parts.extensions.register(router, hub)
     hub.register_topic("models", lambda: [*lane_parts.summaries(), *models.summaries()])
 
     def holders() -> list[Holder]:
@@ -370,14 +370,13 @@ def _assemble(
             log.set_level(current().log_level)
         if "cpu_lanes" in names and not current().cpu_lanes:
             # Now for the lanes that are free; those at work follow when they are.
-            background.add(task := loop.create_task(idle.sweep(), name="unload hidden lanes"))
+            background.add(task := loop.create_task(lane_parts.idle.sweep(), name="unload hidden lanes"))
             task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
-    idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=lambda: current().idle_unload_ms / 1000)
     retention = Retention(store=database, book=jobs, clock=clock, settle=[models.downloads.settle])
-    housekeeping = {"idle lanes": idle.run, "retention": retention.run}
+    housekeeping = {"idle lanes": lane_parts.idle.run, "retention": retention.run}
     return _Parts(server, lanes, jobs, models, housekeeping, about, register_service)
 
 

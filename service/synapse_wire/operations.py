@@ -85,6 +85,8 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("service.info", "query", p.NoParams, (r.ServiceInfo,)),
     Operation("service.diagnostics", "query", p.NoParams, (r.Diagnostics,)),
     Operation("service.shutdown", "mutate", p.ServiceShutdown, (r.ShuttingDown,)),
+    Operation("service.pause", "mutate"),
+    Operation("service.resume", "mutate"),
     Operation("events.subscribe", "query", p.EventsSubscribe, (r.Subscribed,)),
     Operation("settings.get", "query", p.SettingsGet, (r.Settings,)),
     Operation("settings.set", "mutate", p.SettingsSet, (r.Settings,)),
@@ -92,6 +94,9 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("jobs.list", "query", p.JobsList, (r.JobsList,)),
     Operation("jobs.cancel", "mutate", p.JobRef, (r.JobStatus,)),
     Operation("downloads.list", "query", p.DownloadsList, (r.DownloadsList,)),
+    Operation("lanes.list", "query", p.NoParams, (r.LanesList,)),
+    Operation("lanes.load", "mutate", p.LaneRef, (r.LaneRow,)),
+    Operation("lanes.keep_warm", "mutate", p.LanesKeepWarm, (r.LaneRow,)),
     Operation("cache.usage", "query", p.NoParams, (r.CacheUsage,)),
 )
 """What this product adds, documented in ``docs/extensions.md``."""

@@ -30,11 +30,13 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerNotGone
 from synapse_service.operations.models import ModelOperations
+from synapse_service.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import ModelLoad, ModelStatus, ModelUnload, NoParams
 
-CALL: Any = SimpleNamespace(connection=SimpleNamespace(client=SimpleNamespace(name="me")))
+_CONNECTION: Any = SimpleNamespace(client=SimpleNamespace(name="me"))
+CALL = Call("test", 1, _CONNECTION, 0.0, 0)
 ROW = [5, 6, 7]
 
 

@@ -96,6 +96,9 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "jobs.list": [{"states": ["done"], "limit": 1}],
     "jobs.cancel": [{"job_id": "j"}],
     "downloads.list": [{"limit": 1}],
+    "lanes.list": [{}],
+    "lanes.load": [{"lane_id": "m"}],
+    "lanes.keep_warm": [{"lane_id": "m", "on": True}],
     "cache.usage": [{}],
 }
 

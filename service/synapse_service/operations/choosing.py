@@ -49,7 +49,11 @@ class LaneChoice:
             for wanted in fingerprints:
                 if wanted != lane.fingerprint:
                     raise other_fingerprint(lane.lane_id, lane.fingerprint, wanted)
-        self._require_trust(lane)
+        try:
+            self._require_trust(lane)
+        except SynapseError:
+            lane.use.refuse()
+            raise
         return lane
 
     def _require_epoch(self, constraints: p.Constraints) -> None:

@@ -74,7 +74,7 @@ class EmbedOperations:
         """One text."""
         lane = self._choice.choose(params.model, "embed", params, params.target_fingerprint)
         deadline = self._deadline(call, params)
-        with self._leases.holding(lane.lane_id):
+        with self._leases.holding(lane.lane_id), lane.use.request(call.received_at, call.client_name):
             tokenized = await self._tokenize(lane, [p.EmbedItem(id="0", text=params.text)], deadline)
             return await self._inline(params, lane, tokenized, "interactive", deadline)
 
@@ -83,13 +83,16 @@ class EmbedOperations:
         lane = self._choice.choose(params.model, "embed", params)
         deadline = self._deadline(call, params)
         settings = self._settings()
-        with self._leases.holding(lane.lane_id) as lease:
+        request = lane.use.request(call.received_at, call.client_name)
+        with self._leases.holding(lane.lane_id) as lease, request:
             # A line is never shorter than its texts, so most requests need no counting.
             long = call.line_bytes > settings.inline_max_bytes and _text_bytes(params) > settings.inline_max_bytes
             if long or len(params.items) > settings.inline_max_items:
+                request.became_job()
                 return await self._divert(call, params, lane, deadline, lease)
             tokenized = await self._tokenize(lane, params.items, deadline)
             if sum(item.encoding.real_tokens for item in tokenized) > settings.inline_max_tokens:
+                request.became_job()
                 return await self._divert(call, params, lane, deadline, lease)
             if params.request_key is not None:
                 digest = _packed(tokenized).request_digest(lane.lane_id, _bound_constraints(params))
@@ -124,9 +127,7 @@ class EmbedOperations:
         )
         if self._clock.monotonic() >= deadline:
             raise too_late(lane.lane_id)
-        client = call.connection.client
-        name = client.name if client is not None else None
-        job_id = await self._embedding.submit(lane, batch, binding, name, lease)
+        job_id = await self._embedding.submit(lane, batch, binding, call.client_name, lease)
         return r.EmbedDiverted(job=r.JobHandle(job_id=job_id))
 
     def _deadline(self, call: Call, params: p.EmbedQuery | p.EmbedBatch) -> float:

@@ -74,8 +74,7 @@ class ModelOperations:
         evidence = await asyncio.to_thread(self._evidence, backend)
         if not evidence.runnable:
             raise manifests.backend_unavailable(backend, evidence.reason or "worker_missing")
-        client = call.connection.client
-        job = await self._onboarding.start(manifest, client.name if client is not None else None)
+        job = await self._onboarding.start(manifest, call.client_name)
         return r.ModelLoadAccepted(job_id=job.job_id, model_id=manifest.model_id, state=job.state)
 
     async def status(self, call: Call, params: p.ModelStatus) -> r.JobStatus | r.DownloadStatus | r.ModelRow:

@@ -113,6 +113,7 @@ def _first_tables(connection: sqlite3.Connection) -> None:
             sha256 TEXT NOT NULL,
             PRIMARY KEY (owner, subject, sha256))""",
         "CREATE INDEX pin_sha256 ON pin (sha256)",
+        "CREATE TABLE warm_lane (lane_id TEXT NOT NULL PRIMARY KEY)",
         """CREATE TABLE install (
             manifest_digest TEXT NOT NULL PRIMARY KEY,
             catalog_id TEXT NOT NULL,

@@ -250,6 +250,15 @@ class Pin(Table):
         primary_key = peewee.CompositeKey("owner", "subject", "sha256")
 
 
+class WarmLane(Table):
+    """A lane that stays loaded when nobody uses it, because somebody wants that."""
+
+    lane_id = peewee.TextField(primary_key=True)
+
+    class Meta:
+        table_name = "warm_lane"
+
+
 class Install(Table):
     """One manifest of a catalog model whose files are all here. An earlier one stays until the model is removed."""
 
@@ -313,6 +322,7 @@ TABLES: Final[tuple[Any, ...]] = (
     SelfTestReference,
     SelfCheck,
     Pin,
+    WarmLane,
     Install,
     InstallFile,
     DownloadKey,

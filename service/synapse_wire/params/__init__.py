@@ -22,6 +22,7 @@ from synapse_wire.params.base import (
 from synapse_wire.params.catalog import CacheGc, CachePin, CatalogRef, DownloadsList, ModelsCatalog, ModelsDownload
 from synapse_wire.params.inference import Constraints, EmbedBatch, EmbedItem, EmbedQuery, EmbedResult, VectorEncoding
 from synapse_wire.params.jobs import JobRef, JobsList, JobState
+from synapse_wire.params.lanes import LaneRef, LanesKeepWarm, LanesPause, ServicePause
 from synapse_wire.params.models import FileSpec, ModelFiles, ModelLoad, ModelRef, ModelStatus, ModelUnload, ProbeReport
 from synapse_wire.params.service import (
     DEFAULT_DRAIN_MS,
@@ -60,6 +61,9 @@ __all__ = [
     "JobState",
     "JobsList",
     "Label",
+    "LaneRef",
+    "LanesKeepWarm",
+    "LanesPause",
     "LogLevel",
     "LogsTail",
     "Millis",
@@ -77,6 +81,7 @@ __all__ = [
     "ProbeReport",
     "Scope",
     "ServiceHello",
+    "ServicePause",
     "ServiceShutdown",
     "SettingsGet",
     "SettingsSet",

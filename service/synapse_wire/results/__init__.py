@@ -30,6 +30,7 @@ from synapse_wire.results.inference import (
     TruncationDisclosure,
 )
 from synapse_wire.results.jobs import JobAccepted, JobRow, JobsList, JobStatus
+from synapse_wire.results.lanes import DrainError, LaneRow, LanesList, Pause, PauseStatus
 from synapse_wire.results.models import (
     ModelLoadAccepted,
     ModelRow,
@@ -67,6 +68,7 @@ __all__ = [
     "DownloadRow",
     "DownloadStatus",
     "DownloadsList",
+    "DrainError",
     "EmbedDiverted",
     "EmbedPage",
     "EmbedVector",
@@ -82,6 +84,8 @@ __all__ = [
     "JobsList",
     "KeptBlob",
     "LaneAdmission",
+    "LaneRow",
+    "LanesList",
     "LogEntry",
     "LogTail",
     "ModelLoadAccepted",
@@ -94,6 +98,8 @@ __all__ = [
     "ModelsList",
     "PageItem",
     "PageTruncation",
+    "Pause",
+    "PauseStatus",
     "ProbeLane",
     "ProbeReport",
     "Provenance",
