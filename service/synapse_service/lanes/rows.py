@@ -21,13 +21,14 @@ def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, 
         state="quarantined" if lane.quarantine.active else lane.state,
         fingerprint=lane.fingerprint,
         max_tokens=model.max_tokens,
-        max_tokens_source="catalog" if lane.state == "ready" else "catalog_unloaded",
+        max_tokens_source=_max_tokens_source(lane),
         dtype=model.profile.dtype,
         device_class=DEVICE_CLASSES[model.engine],
         overlength=model.overlength,
         pinned=pinned,
         self_check=SelfCheckState(state="not_applicable"),
         dims=model.dims or msgspec.UNSET,
+        bucket_ladder=list(model.ladder) if model.ladder and lane.state == "ready" else msgspec.UNSET,
         warm_load_cost_hint_ms=msgspec.UNSET if lane.load_ms is None else round(lane.load_ms, 1),
         prompts=dict(model.prompts) or msgspec.UNSET,
         last_error=msgspec.UNSET if lane.last_error is None else msgspec.to_builtins(lane.last_error.to_wire()),
@@ -43,6 +44,12 @@ def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, 
         serving_admission="disabled" if refuses else "enabled",
         serving_admission_reason="self_check_failed" if refuses else msgspec.UNSET,
     )
+
+
+def _max_tokens_source(lane: Lane) -> str:
+    if lane.state != "ready":
+        return "catalog_unloaded"
+    return "worker_bucket" if lane.model.ladder else "catalog"
 
 
 def _probed(row: ModelRow, ledger: CertificationLedger, batch: RecommendedBatch) -> ModelRow:
