@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.aliases.table import AliasTable
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
 from synapse_service.boot_lanes import assemble_lanes
 from synapse_service.catalog.blobs import BlobStore
@@ -54,6 +55,7 @@ from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
+from synapse_service.operations.aliases import AliasOperations
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.embed import EmbedOperations
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
@@ -216,9 +218,6 @@ def _assemble(
     def current() -> Settings:
         return settings_store.current
 
-    def table_epoch() -> int:
-        return 0
-
     hub = EventHub(clock, loop.call_later)
     leases = LeaseBook(_new_id)
     blobs = BlobStore(paths.cache_dir)
@@ -272,6 +271,8 @@ def _assemble(
         hub=hub,
     )
     lanes = lane_parts.lanes
+    aliases = AliasTable(database, clock, models.detached)
+    aliases.restore()
     onboarding = Onboarding(
         lanes=lanes,
         jobs=jobs,
@@ -291,13 +292,13 @@ def _assemble(
 
     router = Router()
     EmbedOperations(
-        choice=LaneChoice(lanes=lanes, certifications=ledger, table_epoch=table_epoch),
+        choice=LaneChoice(lanes=lanes, certifications=ledger, aliases=aliases),
         leases=leases,
         embedding=embedding,
         settings=current,
         clock=clock,
         module_generation=generation,
-        table_epoch=table_epoch,
+        aliases=aliases,
     ).register(router)
     ModelOperations(
         lanes=lanes,
@@ -310,12 +311,13 @@ def _assemble(
         settings=current,
         evidence=_evidence,
         module_generation=generation,
-        table_epoch=table_epoch,
+        aliases=aliases,
     ).register(router)
     ProbeOperations(
         lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
     ).register(router)
-    JobOperations(store=database, book=jobs, module_generation=generation, table_epoch=table_epoch).register(router)
+    JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
+    AliasOperations(aliases=aliases, settings=current, module_generation=generation).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
     extension_jobs.register(router, jobs, models.downloads, hub)

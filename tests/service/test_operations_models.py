@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
+from fixtures.equivalences import PaperAliases
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, uninstalled, until
 from fixtures.workers import expected_text
@@ -80,7 +81,7 @@ class Desk:
             settings=lambda: self.settings,
             evidence=self._evidence,
             module_generation=9,
-            table_epoch=lambda: 0,
+            aliases=PaperAliases(),
         )
 
     def _make(self, registration: Registration, quarantined: str | None) -> Lane:

@@ -11,7 +11,9 @@ from synapse_wire.results import ModelRow, RecommendedBatch, SelfCheckState
 DEVICE_CLASSES = {"owned-cpu": "cpu", "owned-metal": "metal", "owned-cuda": "cuda", "ane": "ane"}
 
 
-def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, pinned: bool) -> ModelRow:
+def model_row(
+    lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, pinned: bool, equivalent_to: list[str]
+) -> ModelRow:
     """One row. ``batch`` is the advice for lanes whose speed was measured, ``pinned`` whether the files are kept."""
     model = lane.model
     row = ModelRow(
@@ -31,6 +33,7 @@ def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, 
         bucket_ladder=list(model.ladder) if model.ladder and lane.state == "ready" else msgspec.UNSET,
         warm_load_cost_hint_ms=msgspec.UNSET if lane.load_ms is None else round(lane.load_ms, 1),
         prompts=dict(model.prompts) or msgspec.UNSET,
+        equivalent_to=equivalent_to,
         last_error=msgspec.UNSET if lane.last_error is None else msgspec.to_builtins(lane.last_error.to_wire()),
     )
     if lane.self_check is None:

@@ -19,6 +19,7 @@ import msgspec
 from synapse_service.admission.decision import admit, too_late
 from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
+from synapse_service.aliases.table import AliasTable
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.batch import TokenizedBatch
@@ -55,7 +56,7 @@ class EmbedOperations:
         settings: Callable[[], Settings],
         clock: Clock,
         module_generation: int,
-        table_epoch: Callable[[], int],
+        aliases: AliasTable,
     ) -> None:
         self._choice = choice
         self._leases = leases
@@ -63,7 +64,7 @@ class EmbedOperations:
         self._settings = settings
         self._clock = clock
         self._generation = module_generation
-        self._table_epoch = table_epoch
+        self._aliases = aliases
 
     def register(self, router: Router) -> None:
         """Serve the operations."""
@@ -145,6 +146,8 @@ class EmbedOperations:
         default = self._settings().default_max_queue_ms
         max_queue_ms = default if params.max_queue_ms is None else params.max_queue_ms
         rows = await self._compute(lane, tokenized, class_, base64, deadline, max_queue_ms)
+        target = params.target_fingerprint if isinstance(params, p.EmbedQuery) else None
+        self._choice.confirm(lane, params.model, params, target)
         return self._result(lane, tokenized, rows, base64)
 
     async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
@@ -195,11 +198,11 @@ class EmbedOperations:
     def _result(self, lane: Lane, tokenized: Sequence[Tokenized], rows: Sequence[bytes], base64: bool) -> r.Embedded:
         return r.Embedded(
             fingerprint=lane.fingerprint,
-            table_epoch=self._table_epoch(),
+            table_epoch=self._aliases.epoch,
             dims=lane.model.dims,
             provenance=lane.provenance,
             module_generation=self._generation,
-            equivalent_to=[],
+            equivalent_to=self._aliases.equivalents(lane.fingerprint),
             vectors=[
                 r.EmbedVector(
                     id=item.id,

@@ -53,6 +53,8 @@ def _first_tables(connection: sqlite3.Connection) -> None:
             page_index INTEGER NOT NULL,
             ordinals BLOB NOT NULL,
             payload BLOB NOT NULL,
+            table_epoch INTEGER NOT NULL,
+            equivalent_to TEXT NOT NULL,
             PRIMARY KEY (submission_id, page_index))""",
         """CREATE TABLE job (
             job_id TEXT NOT NULL PRIMARY KEY,
@@ -107,6 +109,18 @@ def _first_tables(connection: sqlite3.Connection) -> None:
             evidence TEXT NOT NULL,
             checked_ms INTEGER NOT NULL)""",
         "CREATE INDEX self_check_catalog_id ON self_check (catalog_id)",
+        """CREATE TABLE alias (
+            first TEXT NOT NULL,
+            second TEXT NOT NULL,
+            declared_epoch INTEGER NOT NULL,
+            declared_ms INTEGER NOT NULL,
+            evidence TEXT NOT NULL,
+            retracted_epoch INTEGER,
+            retracted_ms INTEGER,
+            retraction_evidence TEXT,
+            PRIMARY KEY (first, second, declared_epoch))""",
+        "CREATE UNIQUE INDEX alias_live ON alias (first, second) WHERE retracted_epoch IS NULL",
+        "CREATE INDEX alias_second ON alias (second)",
         """CREATE TABLE pin (
             owner TEXT NOT NULL,
             subject TEXT NOT NULL,

@@ -6,6 +6,7 @@ for that operation. Bounds that JSON types can't express are checked in ``__post
 ``ValueError`` it raises becomes a validation error with the member's path.
 """
 
+from synapse_wire.params.aliases import MAX_EVIDENCE_BYTES, AliasChange, CheckIndex
 from synapse_wire.params.base import (
     NO_CONTROL,
     SAFE_INT,
@@ -42,11 +43,14 @@ from synapse_wire.params.service import (
 __all__ = [
     "DEFAULT_DRAIN_MS",
     "DEFAULT_TAIL_LIMIT",
+    "MAX_EVIDENCE_BYTES",
     "NO_CONTROL",
     "SAFE_INT",
+    "AliasChange",
     "CacheGc",
     "CachePin",
     "CatalogRef",
+    "CheckIndex",
     "ClientInfo",
     "Constraints",
     "Count",

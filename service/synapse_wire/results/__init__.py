@@ -4,6 +4,7 @@ A member that may be absent is unset, never null, unless its type says null.
 """
 
 from synapse_wire.results.admission import AdmissionStatus, LaneAdmission, QueueDepths
+from synapse_wire.results.aliases import AliasChanged, AliasRow, IndexChecked
 from synapse_wire.results.base import Result
 from synapse_wire.results.cache import BlobHolder, CacheCollected, CachePins, CacheUsage, KeptBlob, ModelPin, ModelUsage
 from synapse_wire.results.catalog import (
@@ -56,6 +57,8 @@ from synapse_wire.results.service import (
 
 __all__ = [
     "AdmissionStatus",
+    "AliasChanged",
+    "AliasRow",
     "BlobHolder",
     "CacheCollected",
     "CachePins",
@@ -77,6 +80,7 @@ __all__ = [
     "Envelope",
     "Hello",
     "Holder",
+    "IndexChecked",
     "JobAccepted",
     "JobHandle",
     "JobRow",
