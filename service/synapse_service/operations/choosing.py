@@ -38,7 +38,7 @@ class LaneChoice:
         self._aliases = aliases
 
     def choose(self, model: str, task: Task, constraints: p.Constraints, target: str | None = None) -> Lane:
-        """The lane that serves ``model``; ``target`` is a second fingerprint that it has to have."""
+        """The lane that serves ``model``; ``target`` is a second fingerprint that it has to have or stand in for."""
         fingerprints = [each for each in (constraints.required_fingerprint, target) if each is not None]
         name = self._lanes.catalog.named(model)
         if name is not None:
