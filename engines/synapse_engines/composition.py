@@ -108,6 +108,17 @@ def compose_pairs(
             return [_framed(form.prefix_ids, ids, form.suffix_ids) for ids in tokenizer.plain_ids(bodies)]
 
 
+def truncate_pair(form: Pair | Instructed, row: Encoding, max_tokens: int) -> Encoding:
+    """A composed row cut to `max_tokens`: the end of its candidate goes, frame and query stay.
+
+    The caller has made sure that frame and query fit, and that a candidate is the last text in a row of this form.
+    """
+    if row.real_tokens <= max_tokens:
+        return row
+    after = array("i", form.suffix_ids)
+    return Encoding(row.ids[: max_tokens - len(after)] + after)
+
+
 def _framed(before: Sequence[int], ids: array[int], after: Sequence[int]) -> Encoding:
     return Encoding(array("i", before) + ids + array("i", after))
 

@@ -21,6 +21,7 @@ TokenId = Annotated[int, Meta(ge=0)]
 class Sigmoid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="sigmoid"):
     """The score is the sigmoid of the classifier's one logit."""
 
+    kind: ClassVar[str] = "sigmoid"
     width: ClassVar[int] = 1
 
     @property
@@ -40,6 +41,7 @@ class YesNo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     yes_id: TokenId
     no_id: TokenId
 
+    kind: ClassVar[str] = "yes_no"
     width: ClassVar[int] = 2
 
     @property

@@ -414,7 +414,8 @@ async def test_a_request_during_an_unload_waits_for_it_and_loads_again(rig: Star
     one = rig()
     await one.lane.ensure_ready()
     unloading = asyncio.create_task(one.lane.unload())
-    await until(lambda: one.lane.state == "unloading")
+    await asyncio.sleep(0)
+    assert one.lane.state == "unloading"
     assert await ask(one.lane, A).done == [expected_text(A)]
     await unloading
     assert one.history.states == ["loading", "ready", "unloading", "unloaded", "loading", "ready"]

@@ -15,7 +15,7 @@ from fixtures.lanes import ask, until
 from fixtures.workers import expected_text
 from synapse_service.config import Settings
 from synapse_service.lanes.worker_faults import WorkerCrashed
-from synapse_service.operations import embed
+from synapse_service.operations import waiting
 from synapse_wire.errors import SynapseError
 
 
@@ -133,7 +133,7 @@ async def test_a_deadline_while_the_tokenizer_is_read_is_answered_then(desk: Emb
 
 @pytest.fixture
 def short_load_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "LOAD_WAIT_S", 0.1)
+    monkeypatch.setattr(waiting, "LOAD_WAIT_S", 0.1)
 
 
 @pytest.mark.usefixtures("short_load_wait")

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
-from fixtures.equivalences import PaperAliases
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, uninstalled, until
 from fixtures.workers import expected_text
@@ -31,13 +30,11 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerNotGone
 from synapse_service.operations.models import ModelOperations
-from synapse_service.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import ModelLoad, ModelStatus, ModelUnload, NoParams
 
-_CONNECTION: Any = SimpleNamespace(client=SimpleNamespace(name="me"))
-CALL = Call("test", 1, _CONNECTION, 0.0, 0)
+CALL: Any = SimpleNamespace(connection=SimpleNamespace(client=SimpleNamespace(name="me")))
 ROW = [5, 6, 7]
 
 
@@ -81,7 +78,7 @@ class Desk:
             settings=lambda: self.settings,
             evidence=self._evidence,
             module_generation=9,
-            aliases=PaperAliases(),
+            table_epoch=lambda: 0,
         )
 
     def _make(self, registration: Registration, quarantined: str | None) -> Lane:

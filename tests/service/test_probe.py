@@ -32,15 +32,13 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
 from synapse_service.operations.probe import ProbeOperations
-from synapse_service.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import JobRef, ModelRef, ProbeReport
 from synapse_wire.results import JobStatus
 
 MACHINE = MachineProfile(system="linux", os_build="debian-12", architecture="x86_64", chip="Some CPU", kernel="6.1")
-_CONNECTION: Any = SimpleNamespace(client=None)
-CALL = Call("test", 1, _CONNECTION, 0.0, 0)
+CALL: Any = SimpleNamespace(connection=SimpleNamespace(client=None))
 PERFECT = {"mean_cosine": 1.0, "min_cosine": 1.0, "worst_decile_overlap": 1.0}
 
 
@@ -353,7 +351,7 @@ async def test_a_start_does_not_join_the_probe_of_a_lane_that_was_replaced(desk:
 
 
 async def test_a_full_queue_does_not_fail_a_probe(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk.lane, "_queue_capacity", lambda: 1)
+    monkeypatch.setattr(desk.lane._serving, "_queue_capacity", lambda: 1)
     desk.loader.worker.gate = asyncio.Event()
     waiting = [ask(desk.lane, [5, 6], class_="bulk"), ask(desk.lane, [5, 6])]
     await desk.start()

@@ -25,7 +25,7 @@ from fixtures.lanes import StubWorker, ask, until
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.self_check import self_check_key
 from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
-from synapse_service.operations import embed
+from synapse_service.operations import waiting
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 from synapse_service.store.models import SelfCheck
@@ -303,7 +303,7 @@ async def test_rows_that_the_worker_refuses_fail_the_load(desk: CatalogDesk) -> 
 async def test_a_request_waits_for_the_check_longer_than_for_a_load(
     desk: CatalogDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed, "LOAD_WAIT_S", 0.05)
+    monkeypatch.setattr(waiting, "LOAD_WAIT_S", 0.05)
     gate = hold(desk)
     asked = asyncio.create_task(desk.query(EMBED))
     await in_check(desk)
@@ -333,7 +333,7 @@ async def test_a_deadline_that_ends_before_the_check_is_a_deadline(desk: Catalog
 async def test_a_load_that_takes_too_long_before_the_check_is_answered_as_loading(
     desk: CatalogDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed, "LOAD_WAIT_S", 0.05)
+    monkeypatch.setattr(waiting, "LOAD_WAIT_S", 0.05)
     desk.loaders[EMBED_METAL].hold = asyncio.Event()
     error = await refused(desk.query(EMBED))
     assert error.code == "model_loading"

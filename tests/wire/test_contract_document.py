@@ -232,6 +232,8 @@ PLANTED = {
             "embed.query parameters: `epoch` is only in the document",
             "embed.batch parameters: `required_epoch` is only in the code",
             "embed.batch parameters: `epoch` is only in the document",
+            "rerank.score parameters: `required_epoch` is only in the code",
+            "rerank.score parameters: `epoch` is only in the document",
         ],
     ),
     "unknown members are tolerated": (

@@ -3,9 +3,6 @@
 The order of checks: the lane, as ``choosing`` says; lengths and budgets; the queue. Nothing is loaded for a request
 that is refused. A deadline counts from the receipt of the request's last byte and holds over queue, load and compute;
 for a batch that becomes a job it bounds only the answer that the job was accepted.
-
-While the lane loads, a request waits for :data:`LOAD_WAIT_S` at most and is then answered ``model_loading``. While a
-freshly loaded lane of the catalog checks itself, it waits until its deadline, and ``model_loading`` is the answer then.
 """
 
 from __future__ import annotations
@@ -16,32 +13,25 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from synapse_service.admission.decision import admit, too_late
+from synapse_service.admission.decision import too_late
 from synapse_service.admission.leases import Lease, LeaseBook
-from synapse_service.admission.queue import PriorityClass, Row, Ticket
-from synapse_service.aliases.table import AliasTable
+from synapse_service.admission.queue import PriorityClass
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.batch import TokenizedBatch
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.submissions import Binding
 from synapse_service.lanes.lane import Lane
-from synapse_service.lanes.refusals import quarantined
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.tokenizing import Tokenized, tokenize
+from synapse_service.operations.waiting import InlineWork, QueuedRow
 from synapse_service.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
 
-LOAD_WAIT_S = 5.0
-"""How long an inline request waits for its lane to load before it is answered ``model_loading``."""
-
 _SLICE_ITEMS = 256
 """Items of a large batch that are tokenized in one go; between two slices a cancelled request ends."""
-
-_INLINE_TOKENIZE_CHARS = 4096
-"""Texts up to this length are tokenized on the loop: that takes less time than a hop to a thread and back."""
 
 
 class EmbedOperations:
@@ -56,15 +46,16 @@ class EmbedOperations:
         settings: Callable[[], Settings],
         clock: Clock,
         module_generation: int,
-        aliases: AliasTable,
+        table_epoch: Callable[[], int],
     ) -> None:
         self._choice = choice
         self._leases = leases
         self._embedding = embedding
         self._settings = settings
         self._clock = clock
+        self._work = InlineWork(settings, clock)
         self._generation = module_generation
-        self._aliases = aliases
+        self._table_epoch = table_epoch
 
     def register(self, router: Router) -> None:
         """Serve the operations."""
@@ -74,26 +65,23 @@ class EmbedOperations:
     async def query(self, call: Call, params: p.EmbedQuery) -> r.Embedded:
         """One text."""
         lane = self._choice.choose(params.model, "embed", params, params.target_fingerprint)
-        deadline = self._deadline(call, params)
-        with self._leases.holding(lane.lane_id), lane.use.request(call.received_at, call.client_name):
+        deadline = self._work.deadline(call, params)
+        with self._leases.holding(lane.lane_id):
             tokenized = await self._tokenize(lane, [p.EmbedItem(id="0", text=params.text)], deadline)
             return await self._inline(params, lane, tokenized, "interactive", deadline)
 
     async def batch(self, call: Call, params: p.EmbedBatch) -> r.Embedded | r.EmbedDiverted:
         """Several texts: answered inline within the budgets, by a durable job above them."""
         lane = self._choice.choose(params.model, "embed", params)
-        deadline = self._deadline(call, params)
+        deadline = self._work.deadline(call, params)
         settings = self._settings()
-        request = lane.use.request(call.received_at, call.client_name)
-        with self._leases.holding(lane.lane_id) as lease, request:
+        with self._leases.holding(lane.lane_id) as lease:
             # A line is never shorter than its texts, so most requests need no counting.
             long = call.line_bytes > settings.inline_max_bytes and _text_bytes(params) > settings.inline_max_bytes
             if long or len(params.items) > settings.inline_max_items:
-                request.became_job()
                 return await self._divert(call, params, lane, deadline, lease)
             tokenized = await self._tokenize(lane, params.items, deadline)
             if sum(item.encoding.real_tokens for item in tokenized) > settings.inline_max_tokens:
-                request.became_job()
                 return await self._divert(call, params, lane, deadline, lease)
             if params.request_key is not None:
                 digest = _packed(tokenized).request_digest(lane.lane_id, _bound_constraints(params))
@@ -128,11 +116,10 @@ class EmbedOperations:
         )
         if self._clock.monotonic() >= deadline:
             raise too_late(lane.lane_id)
-        job_id = await self._embedding.submit(lane, batch, binding, call.client_name, lease)
+        client = call.connection.client
+        name = client.name if client is not None else None
+        job_id = await self._embedding.submit(lane, batch, binding, name, lease)
         return r.EmbedDiverted(job=r.JobHandle(job_id=job_id))
-
-    def _deadline(self, call: Call, params: p.EmbedQuery | p.EmbedBatch) -> float:
-        return call.received_at + (params.deadline_ms or self._settings().default_deadline_ms) / 1000
 
     async def _inline(
         self,
@@ -143,66 +130,22 @@ class EmbedOperations:
         deadline: float,
     ) -> r.Embedded:
         base64 = params.vector_encoding == "base64"
-        default = self._settings().default_max_queue_ms
-        max_queue_ms = default if params.max_queue_ms is None else params.max_queue_ms
-        rows = await self._compute(lane, tokenized, class_, base64, deadline, max_queue_ms)
-        target = params.target_fingerprint if isinstance(params, p.EmbedQuery) else None
-        self._choice.confirm(lane, params.model, params, target)
+        queued = [QueuedRow(item.id, item.encoding) for item in tokenized]
+        rows = await self._work.compute(lane, params, queued, class_, "f32" if base64 else "json", deadline)
         return self._result(lane, tokenized, rows, base64)
 
     async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
-        short = sum(len(item.text) for item in items) <= _INLINE_TOKENIZE_CHARS
-        if short and lane.loaded_tokenizer is not None:
-            return tokenize(lane.loaded_tokenizer, lane.model, items)
-        try:
-            async with asyncio.timeout(deadline - self._clock.monotonic()):
-                tokenizer = await lane.tokenizer()
-                if short:
-                    return tokenize(tokenizer, lane.model, items)
-                return await asyncio.to_thread(tokenize, tokenizer, lane.model, items)
-        except TimeoutError as error:
-            raise too_late(lane.lane_id) from error
-
-    async def _compute(
-        self,
-        lane: Lane,
-        tokenized: Sequence[Tokenized],
-        class_: PriorityClass,
-        base64: bool,
-        deadline: float,
-        max_queue_ms: int,
-    ) -> list[bytes]:
-        loop = asyncio.get_running_loop()
-        now = self._clock.monotonic()
-        # Again, because the lane may have failed while the texts were tokenized.
-        if lane.quarantine.active:
-            raise quarantined(lane.lane_id, lane.quarantine)
-        admit(lane.lane_id, lane.start_delay_s(class_), max_queue_ms=max_queue_ms, remaining_s=deadline - now)
-        ticket = Ticket(class_, "f32" if base64 else "json", [item.id for item in tokenized], loop.create_future())
-        rows = [
-            Row(ticket, index, item.encoding.ids.tobytes(), item.encoding.real_tokens)
-            for index, item in enumerate(tokenized)
-        ]
-        expiry = loop.call_later(deadline - now, _expire, lane, ticket)
-        patience = _LoadPatience(lane, ticket, self._clock)
-        try:
-            lane.submit(ticket, rows)
-            answer = await ticket.done
-            lane.punctuality.ended(in_time=True)
-            return answer
-        finally:
-            ticket.done.cancel()
-            expiry.cancel()
-            patience.end()
+        length = sum(len(item.text) for item in items)
+        return await self._work.tokenize(lane, length, deadline, lambda known: tokenize(known, lane.model, items))
 
     def _result(self, lane: Lane, tokenized: Sequence[Tokenized], rows: Sequence[bytes], base64: bool) -> r.Embedded:
         return r.Embedded(
             fingerprint=lane.fingerprint,
-            table_epoch=self._aliases.epoch,
+            table_epoch=self._table_epoch(),
             dims=lane.model.dims,
             provenance=lane.provenance,
             module_generation=self._generation,
-            equivalent_to=self._aliases.equivalents(lane.fingerprint),
+            equivalent_to=[],
             vectors=[
                 r.EmbedVector(
                     id=item.id,
@@ -215,46 +158,6 @@ class EmbedOperations:
             real_token_counts=[item.encoding.real_tokens for item in tokenized],
             truncation_disclosures=[item.disclosure for item in tokenized],
         )
-
-
-class _LoadPatience:
-    """Answers a ticket ``model_loading`` when its lane has let it wait for a worker for too long.
-
-    A lane that is ready may lose its worker while the ticket waits, so this goes on until :meth:`end`.
-    """
-
-    def __init__(self, lane: Lane, ticket: Ticket, clock: Clock) -> None:
-        self._lane = lane
-        self._ticket = ticket
-        self._clock = clock
-        self._since = clock.monotonic()
-        self._look_in(LOAD_WAIT_S)
-
-    def end(self) -> None:
-        self._timer.cancel()
-
-    def _look_in(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
-
-    def _look(self) -> None:
-        since = self._lane.not_ready_since
-        waited = 0.0 if since is None else self._clock.monotonic() - max(since, self._since)
-        if self._lane.self_checking:
-            self._look_in(LOAD_WAIT_S)
-        elif waited >= LOAD_WAIT_S:
-            self._ticket.fail(_still_loading(self._lane))
-        else:
-            self._look_in(LOAD_WAIT_S - waited)
-
-
-def _still_loading(lane: Lane) -> SynapseError:
-    return SynapseError("model_loading", f"{lane.lane_id} is still loading; try again shortly")
-
-
-def _expire(lane: Lane, ticket: Ticket) -> None:
-    if ticket.live:
-        lane.punctuality.ended(in_time=False)
-        ticket.fail(_still_loading(lane) if lane.self_checking else too_late(lane.lane_id))
 
 
 def _text_bytes(params: p.EmbedBatch) -> int:

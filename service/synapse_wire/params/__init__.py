@@ -6,7 +6,6 @@ for that operation. Bounds that JSON types can't express are checked in ``__post
 ``ValueError`` it raises becomes a validation error with the member's path.
 """
 
-from synapse_wire.params.aliases import MAX_EVIDENCE_BYTES, AliasChange, CheckIndex
 from synapse_wire.params.base import (
     NO_CONTROL,
     SAFE_INT,
@@ -21,9 +20,17 @@ from synapse_wire.params.base import (
     Url,
 )
 from synapse_wire.params.catalog import CacheGc, CachePin, CatalogRef, DownloadsList, ModelsCatalog, ModelsDownload
-from synapse_wire.params.inference import Constraints, EmbedBatch, EmbedItem, EmbedQuery, EmbedResult, VectorEncoding
+from synapse_wire.params.inference import (
+    Constraints,
+    EmbedBatch,
+    EmbedItem,
+    EmbedQuery,
+    EmbedResult,
+    RerankCandidate,
+    RerankScore,
+    VectorEncoding,
+)
 from synapse_wire.params.jobs import JobRef, JobsList, JobState
-from synapse_wire.params.lanes import LaneRef, LanesKeepWarm, LanesPause, ServicePause
 from synapse_wire.params.models import FileSpec, ModelFiles, ModelLoad, ModelRef, ModelStatus, ModelUnload, ProbeReport
 from synapse_wire.params.service import (
     DEFAULT_DRAIN_MS,
@@ -43,14 +50,11 @@ from synapse_wire.params.service import (
 __all__ = [
     "DEFAULT_DRAIN_MS",
     "DEFAULT_TAIL_LIMIT",
-    "MAX_EVIDENCE_BYTES",
     "NO_CONTROL",
     "SAFE_INT",
-    "AliasChange",
     "CacheGc",
     "CachePin",
     "CatalogRef",
-    "CheckIndex",
     "ClientInfo",
     "Constraints",
     "Count",
@@ -65,9 +69,6 @@ __all__ = [
     "JobState",
     "JobsList",
     "Label",
-    "LaneRef",
-    "LanesKeepWarm",
-    "LanesPause",
     "LogLevel",
     "LogsTail",
     "Millis",
@@ -83,9 +84,10 @@ __all__ = [
     "Params",
     "PositiveMillis",
     "ProbeReport",
+    "RerankCandidate",
+    "RerankScore",
     "Scope",
     "ServiceHello",
-    "ServicePause",
     "ServiceShutdown",
     "SettingsGet",
     "SettingsSet",

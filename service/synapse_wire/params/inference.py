@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -51,11 +52,33 @@ class EmbedBatch(Constraints, frozen=True, kw_only=True):
     vector_encoding: VectorEncoding | None = None
 
     def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for index, item in enumerate(self.items):
-            if item.id in seen:
-                raise ValueError(f"the id {item.id[:64]!r} stands twice - at `$.items[{index}].id`")
-            seen.add(item.id)
+        _require_unique(self.items, "items")
+
+
+class RerankCandidate(Params, frozen=True, kw_only=True):
+    """One text to score, with the caller's own id for it."""
+
+    id: Name
+    text: str
+
+
+class RerankScore(Constraints, frozen=True, kw_only=True):
+    """``rerank.score``: how well each candidate answers a query; always inline."""
+
+    model: Name
+    query: str
+    candidates: Annotated[list[RerankCandidate], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        _require_unique(self.candidates, "candidates")
+
+
+def _require_unique(named: Sequence[EmbedItem | RerankCandidate], member: str) -> None:
+    seen: set[str] = set()
+    for index, each in enumerate(named):
+        if each.id in seen:
+            raise ValueError(f"the id {each.id[:64]!r} stands twice - at `$.{member}[{index}].id`")
+        seen.add(each.id)
 
 
 class EmbedResult(Params, frozen=True, kw_only=True):

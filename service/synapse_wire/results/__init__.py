@@ -4,7 +4,6 @@ A member that may be absent is unset, never null, unless its type says null.
 """
 
 from synapse_wire.results.admission import AdmissionStatus, LaneAdmission, QueueDepths
-from synapse_wire.results.aliases import AliasChanged, AliasRow, IndexChecked
 from synapse_wire.results.base import Result
 from synapse_wire.results.cache import BlobHolder, CacheCollected, CachePins, CacheUsage, KeptBlob, ModelPin, ModelUsage
 from synapse_wire.results.catalog import (
@@ -28,10 +27,11 @@ from synapse_wire.results.inference import (
     PageItem,
     PageTruncation,
     Provenance,
+    Reranked,
+    RerankedScore,
     TruncationDisclosure,
 )
 from synapse_wire.results.jobs import JobAccepted, JobRow, JobsList, JobStatus
-from synapse_wire.results.lanes import DrainError, LaneRow, LanesList, Pause, PauseStatus
 from synapse_wire.results.models import (
     ModelLoadAccepted,
     ModelRow,
@@ -57,8 +57,6 @@ from synapse_wire.results.service import (
 
 __all__ = [
     "AdmissionStatus",
-    "AliasChanged",
-    "AliasRow",
     "BlobHolder",
     "CacheCollected",
     "CachePins",
@@ -71,7 +69,6 @@ __all__ = [
     "DownloadRow",
     "DownloadStatus",
     "DownloadsList",
-    "DrainError",
     "EmbedDiverted",
     "EmbedPage",
     "EmbedVector",
@@ -80,7 +77,6 @@ __all__ = [
     "Envelope",
     "Hello",
     "Holder",
-    "IndexChecked",
     "JobAccepted",
     "JobHandle",
     "JobRow",
@@ -88,8 +84,6 @@ __all__ = [
     "JobsList",
     "KeptBlob",
     "LaneAdmission",
-    "LaneRow",
-    "LanesList",
     "LogEntry",
     "LogTail",
     "ModelLoadAccepted",
@@ -102,13 +96,13 @@ __all__ = [
     "ModelsList",
     "PageItem",
     "PageTruncation",
-    "Pause",
-    "PauseStatus",
     "ProbeLane",
     "ProbeReport",
     "Provenance",
     "QueueDepths",
     "RecommendedBatch",
+    "Reranked",
+    "RerankedScore",
     "Result",
     "SelfCheckState",
     "ServiceInfo",

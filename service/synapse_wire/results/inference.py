@@ -54,6 +54,21 @@ class Embedded(Envelope, frozen=True, kw_only=True):
     truncation_disclosures: list[TruncationDisclosure]
 
 
+class RerankedScore(Result, frozen=True, kw_only=True):
+    """What the model reads off for one candidate; nothing is applied to it afterwards."""
+
+    id: str
+    score: float
+
+
+class Reranked(Envelope, frozen=True, kw_only=True):
+    """The result of ``rerank.score``; the lists follow the request. There are no vectors, so ``dims`` is 0."""
+
+    scores: list[RerankedScore]
+    real_token_counts: list[int]
+    truncation_disclosures: list[TruncationDisclosure]
+
+
 class JobHandle(Result, frozen=True, kw_only=True):
     job_id: str
 

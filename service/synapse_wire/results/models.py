@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from synapse_wire.results.aliases import AliasRow
 from synapse_wire.results.base import Result
 
 
@@ -54,6 +53,7 @@ class ModelRow(Result, frozen=True, kw_only=True):
     warm_load_cost_hint_ms: float | UnsetType = UNSET
     bucket_ladder: list[int] | UnsetType = UNSET
     prompts: dict[str, str] | UnsetType = UNSET
+    score_kind: str | UnsetType = UNSET
     equivalent_to: list[str] = msgspec.field(default_factory=list)
     last_error: dict[str, Any] | UnsetType = UNSET
 
@@ -62,7 +62,7 @@ class ModelsList(Result, frozen=True, kw_only=True):
     module_generation: int
     table_epoch: int
     models: list[ModelRow]
-    aliases: list[AliasRow]
+    aliases: list[dict[str, Any]]
 
 
 class ModelUnloaded(Result, frozen=True, kw_only=True):

@@ -1,0 +1,75 @@
+"""A query and its candidates to rows of token ids for one lane: lengths checked, cuts disclosed.
+
+Called by ``rerank`` and by the probe, in a thread when there is much to do. Blocks for as long as the texts are long;
+the library releases the interpreter while it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synapse_engines.composition import Instructed, Pair, compose_pairs, truncate_pair
+from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
+from synapse_service.lanes.model import LaneModel
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError
+from synapse_wire.params import RerankCandidate
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedPair:
+    """A query with one candidate, tokenized and cut to what its lane takes. ``id`` is the candidate's."""
+
+    id: str
+    encoding: Encoding
+    submitted_tokens: int
+
+    @property
+    def disclosure(self) -> r.TruncationDisclosure:
+        kept = self.encoding.real_tokens
+        return r.TruncationDisclosure(
+            id=self.id,
+            submitted_tokens=self.submitted_tokens,
+            effective_tokens=kept,
+            truncated=kept < self.submitted_tokens,
+        )
+
+
+def compose(
+    model: LaneModel, query: str, candidates: Sequence[RerankCandidate], tokenizer: SanitisedTokenizer
+) -> list[ComposedPair]:
+    """Every pair in order; raises ``sequence_too_long`` for the first that the lane neither takes nor cuts.
+
+    Only a candidate is ever cut. A query that leaves no room for one is refused, without the id of a candidate.
+    """
+    form = pair_form(model)
+    pairs = []
+    for candidate, full in zip(
+        candidates, compose_pairs(tokenizer, form, query, [candidate.text for candidate in candidates]), strict=True
+    ):
+        encoding = full
+        if full.real_tokens > model.max_tokens:
+            (bare,) = compose_pairs(tokenizer, form, query, [""])
+            if bare.real_tokens >= model.max_tokens:
+                raise _too_long("the query by itself", bare.real_tokens, model.max_tokens)
+            if model.overlength != "truncate":
+                raise _too_long(f"the pair of {candidate.id!r}", full.real_tokens, model.max_tokens, candidate.id)
+            encoding = truncate_pair(form, full, model.max_tokens)
+        pairs.append(ComposedPair(candidate.id, encoding, full.real_tokens))
+    return pairs
+
+
+def pair_form(model: LaneModel) -> Pair | Instructed:
+    """How a scoring model's rows are composed."""
+    assert isinstance(model.composition, Pair | Instructed)
+    return model.composition
+
+
+def _too_long(what: str, tokens: int, limit: int, item_id: str | None = None) -> SynapseError:
+    details: dict[str, object] = {"tokens": tokens, "max_tokens": limit}
+    if item_id is not None:
+        details["item_id"] = item_id
+    return SynapseError(
+        "sequence_too_long", f"{what} has {tokens} tokens and the model takes {limit}; shorten it", details=details
+    )

@@ -1,0 +1,125 @@
+"""``rerank.score``: how well each candidate answers a query, as the model itself reads it off.
+
+The order of checks is that of ``embed``: the lane, as ``choosing`` says; lengths and the token budget; the queue. A
+request is always answered inline, in the order of its candidates: nothing here ranks, and nothing is applied to a
+score. Up to :data:`INTERACTIVE_CANDIDATES` are interactive work, more are bulk work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from synapse_service.admission.leases import LeaseBook
+from synapse_service.admission.queue import PriorityClass
+from synapse_service.clock import Clock
+from synapse_service.config import Settings
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.serving import unpack_scores
+from synapse_service.operations.choosing import LaneChoice
+from synapse_service.operations.pairs import ComposedPair, compose
+from synapse_service.operations.waiting import InlineWork, QueuedRow
+from synapse_service.router import Call, Router
+from synapse_wire import params as p
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError, invalid_state
+
+INTERACTIVE_CANDIDATES: Final = 20
+"""Most candidates of a request that counts as interactive."""
+
+_SLICE_CHARS: Final = 256 * 1024
+"""Characters that are tokenized in one go; between two slices a cancelled or late request ends."""
+
+_COUNTED_CHARS: Final = 4 * 2**20
+"""Characters after which a request that is over the budget isn't counted to its end. A template repeats the query for
+every candidate, so that there can be far more of them than the request has."""
+
+
+class RerankOperations:
+    """The operation over the lanes of a service."""
+
+    def __init__(
+        self,
+        *,
+        choice: LaneChoice,
+        leases: LeaseBook,
+        settings: Callable[[], Settings],
+        clock: Clock,
+        module_generation: int,
+        table_epoch: Callable[[], int],
+    ) -> None:
+        self._choice = choice
+        self._leases = leases
+        self._settings = settings
+        self._work = InlineWork(settings, clock)
+        self._generation = module_generation
+        self._table_epoch = table_epoch
+
+    def register(self, router: Router) -> None:
+        """Serve the operation."""
+        router.add("rerank.score", self.score)
+
+    async def score(self, call: Call, params: p.RerankScore) -> r.Reranked:
+        """Score every candidate."""
+        lane = self._choice.choose(params.model, "rerank", params)
+        deadline = self._work.deadline(call, params)
+        class_: PriorityClass = "interactive" if len(params.candidates) <= INTERACTIVE_CANDIDATES else "bulk"
+        with self._leases.holding(lane.lane_id):
+            pairs = await self._compose(lane, params, deadline)
+            queued = [QueuedRow(pair.id, pair.encoding) for pair in pairs]
+            rows = await self._work.compute(lane, params, queued, class_, "f32", deadline)
+            return self._result(lane, pairs, rows)
+
+    async def _compose(self, lane: Lane, params: p.RerankScore, deadline: float) -> list[ComposedPair]:
+        budget = self._settings().inline_max_tokens
+        pairs: list[ComposedPair] = []
+        tokens = counted = 0
+        for chars, part in _slices(params.query, params.candidates):
+            work = partial(compose, lane.model, params.query, part)
+            composed = await self._work.tokenize(lane, chars, deadline, work)
+            tokens += sum(pair.encoding.real_tokens for pair in composed)
+            counted += chars
+            if tokens <= budget:
+                pairs += composed
+            elif counted >= _COUNTED_CHARS:
+                break
+        if tokens > budget:
+            raise _over_budget(tokens, budget)
+        return pairs
+
+    def _result(self, lane: Lane, pairs: Sequence[ComposedPair], rows: Sequence[bytes]) -> r.Reranked:
+        return r.Reranked(
+            fingerprint=lane.fingerprint,
+            table_epoch=self._table_epoch(),
+            dims=lane.model.dims,
+            provenance=lane.provenance,
+            module_generation=self._generation,
+            equivalent_to=[],
+            scores=[
+                r.RerankedScore(id=pair.id, score=unpack_scores(row)[0]) for pair, row in zip(pairs, rows, strict=True)
+            ],
+            real_token_counts=[pair.encoding.real_tokens for pair in pairs],
+            truncation_disclosures=[pair.disclosure for pair in pairs],
+        )
+
+
+def _slices(query: str, candidates: Sequence[p.RerankCandidate]) -> Iterator[tuple[int, Sequence[p.RerankCandidate]]]:
+    """The candidates in parts, each with the characters that have to be tokenized for it."""
+    start = chars = 0
+    for index, candidate in enumerate(candidates):
+        more = len(query) + len(candidate.text)
+        if index > start and chars + more > _SLICE_CHARS:
+            yield chars, candidates[start:index]
+            start, chars = index, 0
+        chars += more
+    yield chars, candidates[start:]
+
+
+def _over_budget(tokens: int, budget: int) -> SynapseError:
+    return invalid_state(
+        f"the pairs have {tokens} tokens and {budget} are computed inline; send the candidates in several requests",
+        field="candidates",
+        tokens=tokens,
+        max_tokens=budget,
+    )

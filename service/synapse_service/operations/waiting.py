@@ -1,0 +1,143 @@
+"""What every inline request to a lane does between being tokenized and being answered: it waits, and not too long.
+
+Used by ``embed`` and ``rerank``. A deadline counts from the receipt of the request's last byte and holds over
+tokenizing, queue, load and compute. While the lane loads, a request waits for :data:`LOAD_WAIT_S` at most and is then
+answered ``model_loading``. While a freshly loaded lane of the catalog checks itself, it waits until its deadline, and
+``model_loading`` is the answer then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
+from synapse_service.admission.decision import admit, too_late
+from synapse_service.admission.queue import Encoding as RowEncoding
+from synapse_service.admission.queue import PriorityClass, Row, Ticket
+from synapse_service.clock import Clock
+from synapse_service.config import Settings
+from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.refusals import quarantined
+from synapse_service.router import Call
+from synapse_wire import params as p
+from synapse_wire.errors import SynapseError
+
+LOAD_WAIT_S = 5.0
+"""How long an inline request waits for its lane to load before it is answered ``model_loading``."""
+
+_LOOP_CHARS = 4096
+"""Texts up to this length are tokenized on the loop: that takes less time than a hop to a thread and back."""
+
+T = TypeVar("T")
+
+
+class QueuedRow(NamedTuple):
+    """One row of a request: the caller's id for it, and its tokens."""
+
+    id: str
+    encoding: Encoding
+
+
+class InlineWork:
+    """Deadlines, tokenizing and waiting of inline requests; holds no state of them."""
+
+    def __init__(self, settings: Callable[[], Settings], clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    def deadline(self, call: Call, constraints: p.Constraints) -> float:
+        """When the request must have its answer, on the monotonic clock."""
+        return call.received_at + (constraints.deadline_ms or self._settings().default_deadline_ms) / 1000
+
+    async def tokenize(self, lane: Lane, chars: int, deadline: float, work: Callable[[SanitisedTokenizer], T]) -> T:
+        """Run ``work``, which tokenizes ``chars`` characters; in a thread if that takes a while.
+
+        Raises ``deadline_exceeded`` once the deadline has passed. A thread that has begun runs to its end.
+        """
+        short = chars <= _LOOP_CHARS
+        if short and lane.loaded_tokenizer is not None:
+            return work(lane.loaded_tokenizer)
+        try:
+            async with asyncio.timeout(deadline - self._clock.monotonic()):
+                tokenizer = await lane.tokenizer()
+                if short:
+                    return work(tokenizer)
+                return await asyncio.to_thread(work, tokenizer)
+        except TimeoutError as error:
+            raise too_late(lane.lane_id) from error
+
+    async def compute(
+        self,
+        lane: Lane,
+        constraints: p.Constraints,
+        queued: Sequence[QueuedRow],
+        class_: PriorityClass,
+        encoding: RowEncoding,
+        deadline: float,
+    ) -> list[bytes]:
+        """Queue the rows and wait for what the lane makes of them, one encoded row each, in order."""
+        loop = asyncio.get_running_loop()
+        now = self._clock.monotonic()
+        # Again, because the lane may have failed while the texts were tokenized.
+        if lane.quarantine.active:
+            raise quarantined(lane.lane_id, lane.quarantine)
+        default = self._settings().default_max_queue_ms
+        max_queue_ms = default if constraints.max_queue_ms is None else constraints.max_queue_ms
+        admit(lane.lane_id, lane.start_delay_s(class_), max_queue_ms=max_queue_ms, remaining_s=deadline - now)
+        ticket = Ticket(class_, encoding, [row.id for row in queued], loop.create_future())
+        rows = [
+            Row(ticket, index, row.encoding.ids.tobytes(), row.encoding.real_tokens) for index, row in enumerate(queued)
+        ]
+        expiry = loop.call_later(deadline - now, _expire, lane, ticket)
+        patience = _LoadPatience(lane, ticket, self._clock)
+        try:
+            lane.submit(ticket, rows)
+            answer = await ticket.done
+            lane.punctuality.ended(in_time=True)
+            return answer
+        finally:
+            ticket.done.cancel()
+            expiry.cancel()
+            patience.end()
+
+
+class _LoadPatience:
+    """Answers a ticket ``model_loading`` when its lane has let it wait for a worker for too long.
+
+    A lane that is ready may lose its worker while the ticket waits, so this goes on until :meth:`end`.
+    """
+
+    def __init__(self, lane: Lane, ticket: Ticket, clock: Clock) -> None:
+        self._lane = lane
+        self._ticket = ticket
+        self._clock = clock
+        self._since = clock.monotonic()
+        self._look_in(LOAD_WAIT_S)
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look_in(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        since = self._lane.not_ready_since
+        waited = 0.0 if since is None else self._clock.monotonic() - max(since, self._since)
+        if self._lane.self_checking:
+            self._look_in(LOAD_WAIT_S)
+        elif waited >= LOAD_WAIT_S:
+            self._ticket.fail(_still_loading(self._lane))
+        else:
+            self._look_in(LOAD_WAIT_S - waited)
+
+
+def _still_loading(lane: Lane) -> SynapseError:
+    return SynapseError("model_loading", f"{lane.lane_id} is still loading; try again shortly")
+
+
+def _expire(lane: Lane, ticket: Ticket) -> None:
+    if ticket.live:
+        lane.punctuality.ended(in_time=False)
+        ticket.fail(_still_loading(lane) if lane.self_checking else too_late(lane.lane_id))
