@@ -44,7 +44,7 @@ class EmbedSpec:
     pooling: Pooling
     normalize: bool
     max_tokens: int
-    dtype: Literal["f32"] = "f32"
+    dtype: Literal["f32", "f16"] = "f32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ScoreSpec:
     family: str
     readout: Readout
     max_tokens: int
-    dtype: Literal["f32"] = "f32"
+    dtype: Literal["f32", "f16"] = "f32"
 
 
 class Backend(Protocol):

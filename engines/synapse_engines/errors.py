@@ -17,6 +17,9 @@ ArtifactReason = Literal[
     "wrong_dtype",
     "bad_config",
     "bad_tokenizer",
+    "bad_archive",
+    "bad_package",
+    "wrong_digest",
     "unsupported",
 ]
 InputReason = Literal["empty", "too_long", "bad_id", "bad_text"]
@@ -74,6 +77,23 @@ class InputError(EngineError):
     def __str__(self) -> str:
         where = f"row {self.row}: " if self.row is not None else ""
         return f"{where}{self.detail} ({self.reason})"
+
+
+class StorageError(EngineError):
+    """The disk has no room for what an engine unpacks.
+
+    Attributes:
+        detail: one readable sentence.
+    """
+
+    kind: ClassVar[str] = "storage"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 class SelfTestError(EngineError):

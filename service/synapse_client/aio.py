@@ -17,6 +17,7 @@ from synapse_client.catalog import AsyncCatalogMethods
 from synapse_client.client import DEFAULT_TIMEOUT_S, default_address, program_name
 from synapse_client.errors import Busy, ClientClosed, ConnectionLost, JobUnfinished, NoReply, ServiceNotRunning
 from synapse_client.events import EventStream
+from synapse_client.lanes import AsyncLaneMethods
 from synapse_client.link import Link, Listener, open_link
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AsyncClient(AsyncCatalogMethods):
+class AsyncClient(AsyncCatalogMethods, AsyncLaneMethods):
     """An asyncio connection to the service of this user; for use in one event loop.
 
     Arguments, errors and the rule about repeating requests are those of :class:`synapse_client.Client`. Requests are

@@ -26,6 +26,9 @@ DEADLINE_GRACE_S: Final = 2.0
 REMOVAL_S: Final = 600.0
 """How long a caller waits while files are removed."""
 
+LOAD_S: Final = 600.0
+"""How long a caller waits for a lane that loads."""
+
 T = TypeVar("T")
 
 
@@ -228,6 +231,18 @@ def probe_status(job_id: str) -> Call[r.JobStatus]:
 
 def probe_report(model_id: str | None) -> Call[r.ProbeReport]:
     return _shaped("probe.report", r.ProbeReport, model_id=model_id)
+
+
+def lanes_list() -> Call[r.LanesList]:
+    return _shaped("lanes.list", r.LanesList)
+
+
+def lanes_load(lane_id: str) -> Call[r.LaneRow]:
+    return _shaped("lanes.load", r.LaneRow, wait_s=LOAD_S, lane_id=lane_id)
+
+
+def lanes_keep_warm(lane_id: str, on: bool) -> Call[r.LaneRow]:
+    return _shaped("lanes.keep_warm", r.LaneRow, lane_id=lane_id, on=on)
 
 
 def settings_get(names: Sequence[str] | None) -> Call[r.Settings]:

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.aliases.table import AliasTable
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
 from synapse_service.boot_inference import register_inference
 from synapse_service.boot_lanes import assemble_lanes
@@ -51,11 +52,11 @@ from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
-from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
+from synapse_service.operations.aliases import AliasOperations
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
@@ -217,9 +218,6 @@ def _assemble(
     def current() -> Settings:
         return settings_store.current
 
-    def table_epoch() -> int:
-        return 0
-
     hub = EventHub(clock, loop.call_later)
     leases = LeaseBook(_new_id)
     blobs = BlobStore(paths.cache_dir)
@@ -269,9 +267,12 @@ def _assemble(
         clock=clock,
         settings=current,
         os_build=machine.os_build,
+        module_generation=generation,
         hub=hub,
     )
     lanes = lane_parts.lanes
+    aliases = AliasTable(database, clock, models.detached)
+    aliases.restore()
     onboarding = Onboarding(
         lanes=lanes,
         jobs=jobs,
@@ -292,13 +293,13 @@ def _assemble(
     router = Router()
     register_inference(
         router,
-        choice=LaneChoice(lanes=lanes, certifications=ledger, table_epoch=table_epoch),
+        choice=LaneChoice(lanes=lanes, certifications=ledger, aliases=aliases),
         leases=leases,
         embedding=embedding,
         settings=current,
         clock=clock,
         module_generation=generation,
-        table_epoch=table_epoch,
+        aliases=aliases,
     )
     ModelOperations(
         lanes=lanes,
@@ -311,12 +312,13 @@ def _assemble(
         settings=current,
         evidence=_evidence,
         module_generation=generation,
-        table_epoch=table_epoch,
+        aliases=aliases,
     ).register(router)
     ProbeOperations(
         lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
     ).register(router)
-    JobOperations(store=database, book=jobs, module_generation=generation, table_epoch=table_epoch).register(router)
+    JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
+    AliasOperations(aliases=aliases, settings=current, module_generation=generation).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
     extension_jobs.register(router, jobs, models.downloads, hub)
@@ -347,7 +349,7 @@ def _assemble(
         log_check(log),
     ]
     diagnostics.register(router, checks, lambda: generation)
-    hub.register_topic("lanes", lane_parts.summaries)
+    lane_parts.extensions.register(router, hub)
     hub.register_topic("models", lambda: [*lane_parts.summaries(), *models.summaries()])
 
     def holders() -> list[Holder]:
@@ -371,14 +373,13 @@ def _assemble(
             log.set_level(current().log_level)
         if "cpu_lanes" in names and not current().cpu_lanes:
             # Now for the lanes that are free; those at work follow when they are.
-            background.add(task := loop.create_task(idle.sweep(), name="unload hidden lanes"))
+            background.add(task := loop.create_task(lane_parts.idle.sweep(), name="unload hidden lanes"))
             task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
-    idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=lambda: current().idle_unload_ms / 1000)
     retention = Retention(store=database, book=jobs, clock=clock, settle=[models.downloads.settle])
-    housekeeping = {"idle lanes": idle.run, "retention": retention.run}
+    housekeeping = {"idle lanes": lane_parts.idle.run, "retention": retention.run}
     return _Parts(server, lanes, jobs, models, housekeeping, about, register_service)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.aliases.table import AliasTable
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.embedding import EmbeddingJobs
@@ -26,7 +27,7 @@ def register_inference(
     settings: Callable[[], Settings],
     clock: Clock,
     module_generation: int,
-    table_epoch: Callable[[], int],
+    aliases: AliasTable,
 ) -> None:
     """Serve embedding and reranking."""
     EmbedOperations(
@@ -36,7 +37,7 @@ def register_inference(
         settings=settings,
         clock=clock,
         module_generation=module_generation,
-        table_epoch=table_epoch,
+        aliases=aliases,
     ).register(router)
     RerankOperations(
         choice=choice,
@@ -44,5 +45,5 @@ def register_inference(
         settings=settings,
         clock=clock,
         module_generation=module_generation,
-        table_epoch=table_epoch,
+        aliases=aliases,
     ).register(router)

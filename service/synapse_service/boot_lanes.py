@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,11 @@ from synapse_service.config import Settings
 from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
 from synapse_service.lanes.catalog_lanes import CatalogLanes, catalog_model
+from synapse_service.lanes.feed import LaneFeed, summary
+from synapse_service.lanes.idle import IdleUnloader
+from synapse_service.lanes.keep_warm import KeptWarm
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.lane_rows import LaneRows
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import CoolDown, Quarantine
@@ -28,6 +33,7 @@ from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.self_check_runs import LaneSelfCheck, SelfChecks
 from synapse_service.lanes.serving import Pacing
 from synapse_service.lanes.worker_launch import worker_launch
+from synapse_service.operations.extensions.lanes import LaneExtensions
 from synapse_service.store.database import Store
 
 INTERACTIVE_TOKENS: Final = 3072
@@ -40,9 +46,11 @@ class LaneParts:
 
     lanes: LaneRegistry
     loader: Loader
+    idle: IdleUnloader
+    extensions: LaneExtensions
 
     def summaries(self) -> list[dict[str, object]]:
-        """Every lane that exists for clients, as events show it."""
+        """Every lane that exists for clients, as the topic ``models`` shows it."""
         return [summary(lane) for lane in self.lanes.visible()]
 
     def open_files(self) -> list[LaneFiles]:
@@ -61,9 +69,14 @@ def assemble_lanes(
     clock: Clock,
     settings: Callable[[], Settings],
     os_build: str,
+    module_generation: int,
     hub: EventHub,
 ) -> LaneParts:
     """Put the parts together and bring back what earlier processes knew. Blocks; for boot."""
+
+    def idle_s() -> float:
+        return settings().idle_unload_ms / 1000
+
     loader = Loader(
         blobs=models.blobs,
         values=StoredSelfTests(store, clock),
@@ -78,17 +91,15 @@ def assemble_lanes(
         job = models.downloads.of(entry)
         return None if job is None else job.job_id
 
-    def changed(lane: Lane) -> None:
-        # A lane that is still being proven, was replaced, or is hidden doesn't exist for clients.
-        if lanes.find(lane.lane_id) is lane:
-            for topic in ("lanes", "models"):
-                hub.publish(topic, summary(lane), key=lane.lane_id)
+    keep_warm = KeptWarm(store)
+    rows = LaneRows(leases=leases, clock=clock, idle_s=idle_s, keep_warm=keep_warm, pins=models.pins.owners)
+    feed = LaneFeed(hub, asyncio.get_running_loop().call_later, rows.row, lambda lane: lanes.find(lane.lane_id) is lane)
 
     async def keep_quarantine(lane: Lane) -> None:
         await lanes.keep_quarantine(lane)
 
     def make_lane(model: LaneModel, quarantine: Quarantine, self_check: LaneSelfCheck | None) -> Lane:
-        return Lane(
+        lane = Lane(
             model,
             loader=loader,
             clock=clock,
@@ -96,11 +107,13 @@ def assemble_lanes(
                 INTERACTIVE_TOKENS, settings().bulk_quantum_tokens, settings().bulk_quantum_ms / 1000
             ),
             queue_capacity=lambda: settings().queue_capacity,
-            on_change=changed,
+            on_change=feed.changed,
             on_quarantine=keep_quarantine,
             quarantine=quarantine,
             self_check=self_check,
         )
+        feed.follow(lane)
+        return lane
 
     def free_form(registration: Registration, quarantined: str | None) -> Lane:
         model = registration.lane_model(ENGINE_BUILDS[registration.manifest.engine])
@@ -128,12 +141,16 @@ def assemble_lanes(
     def install_changed(catalog_id: str) -> None:
         for lane in lanes.catalog.known():
             if lane.model.catalog_id == catalog_id:
-                changed(lane)
+                feed.changed(lane)
 
     models.installs.on_change(install_changed)
-    return LaneParts(lanes, loader)
-
-
-def summary(lane: Lane) -> dict[str, object]:
-    """One lane as the topics ``lanes`` and ``models`` show it."""
-    return {"lane_id": lane.lane_id, "state": lane.state, "quarantined": lane.quarantine.active}
+    extensions = LaneExtensions(
+        lanes=lanes,
+        rows=rows,
+        feed=feed,
+        leases=leases,
+        keep_warm=keep_warm,
+        module_generation=module_generation,
+    )
+    idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=idle_s, keep_warm=keep_warm)
+    return LaneParts(lanes, loader, idle, extensions)

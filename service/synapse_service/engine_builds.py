@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from synapse_engines.coreml.build import ENGINE_BUILD as COREML
 from synapse_engines.mlx.build import ENGINE_BUILD as MLX
 from synapse_engines.openvino.build import ENGINE_BUILD as OPENVINO
 
-ENGINE_BUILDS: Final[Mapping[str, str]] = {"owned-cpu": OPENVINO, "owned-metal": MLX, "owned-cuda": MLX}
+ENGINE_BUILDS: Final[Mapping[str, str]] = {
+    "owned-cpu": OPENVINO,
+    "owned-metal": MLX,
+    "owned-cuda": MLX,
+    "ane": COREML,
+}

@@ -168,6 +168,10 @@ class EventHub:
         """The topics that can be subscribed to."""
         return frozenset(self._snapshots)
 
+    def followed(self, topic: str) -> bool:
+        """True while anybody is told about ``topic``."""
+        return any(topic in subscription.topics for subscription in self._subscriptions)
+
     def register_topic(self, topic: str, snapshot: Callable[[], Any]) -> None:
         """Open ``topic``. ``snapshot`` returns its whole present state, as data that JSON can hold."""
         self._snapshots[topic] = snapshot

@@ -36,6 +36,12 @@ class Call(msgspec.Struct, frozen=True):
     received_at: float
     line_bytes: int
 
+    @property
+    def client_name(self) -> str | None:
+        """The name that the caller gave in ``service.hello``."""
+        client = self.connection.client
+        return None if client is None else client.name
+
 
 @dataclass(frozen=True, slots=True)
 class Route:

@@ -99,7 +99,7 @@ async def commit_rounds(folder: Path) -> tuple[list[float], list[float]]:
             for _ in range(COMMITS):
                 number, index = index, index + 1
                 await store.write(
-                    lambda number=number: submissions.commit_page("submission", "job", number, page, number)
+                    lambda number=number: submissions.commit_page("submission", "job", number, page, number, "syn1-a")
                 )
             committed = time.perf_counter()
             for _ in range(COMMITS):

@@ -62,7 +62,9 @@ def page(*ordinals: int) -> Page:
 
 def commit(store: Store, name: str, index: int, committed: Page, items_done: int, job: str | None = None) -> None:
     store.write_sync(
-        lambda: submissions.commit_page(f"submission-{name}", f"job-{job or name}", index, committed, items_done)
+        lambda: submissions.commit_page(
+            f"submission-{name}", f"job-{job or name}", index, committed, items_done, "syn1-a"
+        )
     )
 
 
@@ -233,6 +235,8 @@ def test_a_page_its_place_and_the_counters_become_visible_together(store: Store)
         "page_index": 0,
         "ordinals": array("I", [4, 2]).tobytes(),
         "payload": b'["item-4","item-2"]',
+        "table_epoch": 0,
+        "equivalent_to": "[]",
     }
     (submission,) = rows(store, Submission)
     assert (submission["pages"], submission["items_done"]) == (1, 2)

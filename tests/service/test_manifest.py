@@ -165,6 +165,51 @@ def test_what_the_engine_cannot_honour_is_refused_not_ignored(changes: dict[str,
     assert (error.level, error.details) == ("semantic", {"field": field})
 
 
+def package_request(**changes: Any) -> ModelLoad:
+    files = {
+        "model": {"url": "file:///m/128.zip", "sha256": SHA},
+        "tokenizer": {"url": "file:///m/tokenizer.json", "sha256": SHA},
+        "config": {"url": "file:///m/config.json", "sha256": SHA},
+        "extra": [{"url": "file:///m/512.zip", "sha256": SHA}, {"url": "file:///m/256.zip", "sha256": SHA}],
+    }
+    return request(**({"engine": "ane", "files": files} | changes))
+
+
+def test_a_package_set_keeps_its_packages_in_order_and_computes_in_f16() -> None:
+    manifest = check(package_request(), cpu_lanes=False, reserved_ids=RESERVED_IDS)
+    assert manifest.dtype == "f16"
+    found = [(source.role, source.name) for source in sources(manifest, "https://h.example")]
+    assert found == [
+        ("config", "config.json"),
+        ("tokenizer", "tokenizer.json"),
+        ("model", "128.zip"),
+        ("extra", "512.zip"),
+        ("extra", "256.zip"),
+    ]
+    assert manifest == check(package_request(dtype="f16"), cpu_lanes=False, reserved_ids=RESERVED_IDS)
+
+
+def test_only_the_neural_engine_takes_further_packages() -> None:
+    error = refusal(package_request(engine="owned-cpu"))
+    assert (error.level, error.details) == ("semantic", {"field": "files.extra"})
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "int8"])
+def test_a_package_set_computes_in_no_other_format(dtype: str) -> None:
+    error = refusal(package_request(dtype=dtype))
+    assert (error.level, error.details) == ("semantic", {"field": "dtype"})
+
+
+@pytest.mark.parametrize("role", ["model", "extra"])
+def test_a_package_from_the_network_needs_a_digest_of_its_own(role: str) -> None:
+    bare = {"url": "https://h.example/128.zip"}
+    files = {each: {"url": f"https://h.example/{each}", "sha256": SHA} for each in ("model", "tokenizer", "config")}
+    files |= {"model": bare} if role == "model" else {"extra": [files["model"], bare]}
+    error = refusal(package_request(source="url", files=files))
+    field = "files.model.sha256" if role == "model" else "files.extra[1].sha256"
+    assert (error.level, error.details) == ("channel", {"field": field})
+
+
 def test_sources_resolve_against_the_hub_and_keep_their_digests() -> None:
     manifest = check(
         request(source="hf", repo="org/name", revision=REVISION, files=hub_files("onnx/model.safetensors")),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,106 +12,22 @@ import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
-from fixtures.lanes import StubLoader, make_lane, no_catalog, until
-from fixtures.model_files import tiny_model
+from fixtures.lanes import until
+from fixtures.onboarding_desk import OnboardingDesk
 from fixtures.service_process import file_manifest
 from synapse_engines.composition import Single
-from synapse_service.admission.leases import LeaseBook
-from synapse_service.catalog.blobs import BlobStore
-from synapse_service.catalog.fetch import Fetcher
-from synapse_service.catalog.http_body import BodyFetcher
-from synapse_service.jobs.book import JobBook
-from synapse_service.jobs.live import LiveJob
-from synapse_service.lanes.lane import Lane
-from synapse_service.lanes.manifest import Manifest, check
-from synapse_service.lanes.onboarding import Onboarding
-from synapse_service.lanes.records import StoredLanes
-from synapse_service.lanes.registration import Registration
-from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.store.database import Store
-from synapse_service.store.models import Model
 from synapse_wire.errors import SynapseError
-from synapse_wire.params import ModelLoad
 from synapse_wire.results import JobStatus
 
 POSITIONS = 2048
 """What the tiny model defines."""
 
 
-class Desk:
-    """Everything behind ``model.load``, with a real store and lanes whose workers are stubs."""
-
-    def __init__(self, folder: Path, store: Store) -> None:
-        clock = FakeClock()
-        jobs, leases = itertools.count(1), itertools.count(1)
-        self.folder = folder / "model"
-        shutil.copytree(tiny_model("bert"), self.folder)
-        self.store = store
-        self.loader = StubLoader()
-        self.cpu_lanes = True
-        self.leases = LeaseBook(lambda: f"lease-{next(leases)}")
-        self.blobs = BlobStore(folder / "cache")
-        self.blobs.prepare()
-        self.lanes = LaneRegistry(
-            StoredLanes(store, clock),
-            self._make,
-            catalog=no_catalog(),
-            leases=self.leases,
-            cpu_lanes=lambda: self.cpu_lanes,
-        )
-        self.book = JobBook(
-            store,
-            self.leases,
-            clock=clock,
-            new_id=lambda: f"job-{next(jobs)}",
-            module_generation=1,
-            retention_ms=lambda: 60_000,
-            publish=lambda *_: None,
-        )
-        self.clock = clock
-        self.onboarding = Onboarding(
-            lanes=self.lanes,
-            jobs=self.book,
-            leases=self.leases,
-            fetcher=Fetcher(self.blobs, BodyFetcher(self.blobs, proxy=lambda: None, ca_file=lambda: None, clock=clock)),
-            blobs=self.blobs,
-            hf_base_url=lambda: "https://huggingface.co",
-        )
-
-    def _make(self, registration: Registration, quarantined: str | None) -> Lane:
-        return make_lane(self.loader, self.clock, registration, quarantined=quarantined)
-
-    def manifest(self, model_id: str = "m", **changes: Any) -> Manifest:
-        request = {
-            "model_id": model_id,
-            "task": "embed",
-            "engine": "owned-cpu",
-            "source": "file",
-            "files": file_manifest(self.folder),
-        }
-        return check(msgspec.convert(request | changes, ModelLoad), cpu_lanes=True, reserved_ids=())
-
-    async def start(self, **changes: Any) -> LiveJob:
-        return await self.onboarding.start(self.manifest(**changes), "test")
-
-    async def load(self, **changes: Any) -> JobStatus:
-        job = await self.start(**changes)
-        await until(lambda: job not in self.book.live())
-        return await self.book.status(job.job_id)
-
-    async def refusal(self, **changes: Any) -> SynapseError:
-        with pytest.raises(SynapseError) as caught:
-            await self.start(**changes)
-        return caught.value
-
-    def rows(self) -> list[str]:
-        return self.store.read_sync(lambda: [row.model_id for row in Model.select()])
-
-
 @pytest.fixture
-async def desk(quick_dir: Path) -> AsyncIterator[Desk]:
+async def desk(quick_dir: Path) -> AsyncIterator[OnboardingDesk]:
     store = Store.open(quick_dir / "synapse.db", FakeClock())
-    desk = Desk(quick_dir, store)
+    desk = OnboardingDesk(quick_dir, store)
     yield desk
     await desk.book.close()
     await desk.lanes.close()
@@ -126,7 +40,7 @@ def failure(status: JobStatus) -> dict[str, Any]:
     return status.error
 
 
-async def test_a_model_is_registered_when_its_files_and_its_first_load_were_in_order(desk: Desk) -> None:
+async def test_a_model_is_registered_when_its_files_and_its_first_load_were_in_order(desk: OnboardingDesk) -> None:
     status = await desk.load(max_tokens=256)
     assert (status.kind, status.state, status.items_done, status.items_total) == ("model.load", "done", 5, 5)
     lane = desk.lanes.get("m")
@@ -140,12 +54,12 @@ async def test_a_model_is_registered_when_its_files_and_its_first_load_were_in_o
     assert desk.rows() == ["m"]
 
 
-async def test_without_a_limit_a_model_takes_what_it_defines(desk: Desk) -> None:
+async def test_without_a_limit_a_model_takes_what_it_defines(desk: OnboardingDesk) -> None:
     await desk.load()
     assert desk.lanes.get("m").model.max_tokens == POSITIONS
 
 
-async def test_the_same_manifest_joins_the_load_that_runs(desk: Desk) -> None:
+async def test_the_same_manifest_joins_the_load_that_runs(desk: OnboardingDesk) -> None:
     desk.loader.hold = asyncio.Event()
     first = await desk.start()
     assert await desk.start() is first
@@ -156,7 +70,7 @@ async def test_the_same_manifest_joins_the_load_that_runs(desk: Desk) -> None:
     assert desk.loader.loads == 1
 
 
-async def test_the_same_manifest_again_finds_the_model_and_loads_it(desk: Desk) -> None:
+async def test_the_same_manifest_again_finds_the_model_and_loads_it(desk: OnboardingDesk) -> None:
     await desk.load()
     lane = desk.lanes.get("m")
     assert (await desk.load()).state == "done"
@@ -166,7 +80,7 @@ async def test_the_same_manifest_again_finds_the_model_and_loads_it(desk: Desk) 
     assert (desk.lanes.get("m"), lane.state, desk.loader.loads) == (lane, "ready", 2)
 
 
-async def test_another_manifest_while_a_load_runs_is_refused_naming_its_job(desk: Desk) -> None:
+async def test_another_manifest_while_a_load_runs_is_refused_naming_its_job(desk: OnboardingDesk) -> None:
     desk.loader.hold = asyncio.Event()
     job = await desk.start()
     error = await desk.refusal(pooling="cls")
@@ -174,7 +88,7 @@ async def test_another_manifest_while_a_load_runs_is_refused_naming_its_job(desk
     assert error.details == {"catalog_id": None, "holders": [{"kind": "job", "job_id": job.job_id}]}
 
 
-async def test_another_manifest_under_an_id_that_is_held_is_refused_naming_the_holders(desk: Desk) -> None:
+async def test_another_manifest_under_an_id_that_is_held_is_refused_naming_the_holders(desk: OnboardingDesk) -> None:
     await desk.load()
     desk.leases.take("m")
     error = await desk.refusal(pooling="cls")
@@ -185,7 +99,7 @@ async def test_another_manifest_under_an_id_that_is_held_is_refused_naming_the_h
     assert error.details == {"catalog_id": None, "holders": [request]}
 
 
-async def test_an_unloaded_model_that_nobody_holds_is_replaced(desk: Desk) -> None:
+async def test_an_unloaded_model_that_nobody_holds_is_replaced(desk: OnboardingDesk) -> None:
     await desk.load()
     old = desk.lanes.get("m")
     await old.unload()
@@ -196,7 +110,7 @@ async def test_an_unloaded_model_that_nobody_holds_is_replaced(desk: Desk) -> No
     assert new.fingerprint != old.fingerprint
 
 
-async def test_the_id_of_a_hidden_cpu_lane_is_not_given_away(desk: Desk) -> None:
+async def test_the_id_of_a_hidden_cpu_lane_is_not_given_away(desk: OnboardingDesk) -> None:
     await desk.load()
     await desk.lanes.get("m").unload()
     desk.cpu_lanes = False
@@ -206,7 +120,7 @@ async def test_the_id_of_a_hidden_cpu_lane_is_not_given_away(desk: Desk) -> None
     assert desk.lanes.get("m").model.profile.pooling == "mean"
 
 
-async def test_a_file_with_another_digest_fails_the_job_and_registers_nothing(desk: Desk) -> None:
+async def test_a_file_with_another_digest_fails_the_job_and_registers_nothing(desk: OnboardingDesk) -> None:
     files = file_manifest(desk.folder)
     actual = files["tokenizer"]["sha256"]
     files["tokenizer"]["sha256"] = "0" * 64
@@ -223,7 +137,7 @@ async def test_a_file_with_another_digest_fails_the_job_and_registers_nothing(de
     assert (desk.lanes.visible(), desk.rows(), desk.loader.loads) == ([], [], 0)
 
 
-async def test_truncated_weights_fail_the_job_before_anything_is_loaded(desk: Desk) -> None:
+async def test_truncated_weights_fail_the_job_before_anything_is_loaded(desk: OnboardingDesk) -> None:
     weights = desk.folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     error = failure(await desk.load())
@@ -243,18 +157,18 @@ async def test_truncated_weights_fail_the_job_before_anything_is_loaded(desk: De
     ],
 )
 async def test_a_limit_that_the_model_can_not_have_is_refused_with_both_numbers(
-    desk: Desk, max_tokens: int, details: dict[str, Any]
+    desk: OnboardingDesk, max_tokens: int, details: dict[str, Any]
 ) -> None:
     error = failure(await desk.load(max_tokens=max_tokens))
     assert (error["code"], error["details"]) == ("invalid_request", details)
     assert desk.rows() == []
 
 
-async def test_a_limit_of_one_token_beside_the_special_ones_is_enough(desk: Desk) -> None:
+async def test_a_limit_of_one_token_beside_the_special_ones_is_enough(desk: OnboardingDesk) -> None:
     assert (await desk.load(max_tokens=3)).state == "done"
 
 
-async def test_a_model_whose_first_load_fails_is_not_registered(desk: Desk) -> None:
+async def test_a_model_whose_first_load_fails_is_not_registered(desk: OnboardingDesk) -> None:
     details = {"lane_id": "m", "reason": "self_test"}
     desk.loader.errors.append(SynapseError("engine_crashed", "wrong numbers", details=details))
     error = failure(await desk.load())
@@ -264,7 +178,7 @@ async def test_a_model_whose_first_load_fails_is_not_registered(desk: Desk) -> N
     assert (await desk.load()).state == "done"
 
 
-async def test_a_failed_replacement_keeps_the_old_model(desk: Desk) -> None:
+async def test_a_failed_replacement_keeps_the_old_model(desk: OnboardingDesk) -> None:
     await desk.load()
     old = desk.lanes.get("m")
     await old.unload()
@@ -275,7 +189,7 @@ async def test_a_failed_replacement_keeps_the_old_model(desk: Desk) -> None:
     await old.ensure_ready()
 
 
-async def test_a_model_whose_files_changed_on_disk_is_registered_anew(desk: Desk) -> None:
+async def test_a_model_whose_files_changed_on_disk_is_registered_anew(desk: OnboardingDesk) -> None:
     files = {role: {"url": each["url"]} for role, each in file_manifest(desk.folder).items()}
     await desk.load(files=files)
     before = desk.lanes.get("m")
@@ -289,7 +203,7 @@ async def test_a_model_whose_files_changed_on_disk_is_registered_anew(desk: Desk
     await until(lambda: before.state == "unloaded")
 
 
-async def test_stopping_during_the_first_load_leaves_no_worker_and_no_registration(desk: Desk) -> None:
+async def test_stopping_during_the_first_load_leaves_no_worker_and_no_registration(desk: OnboardingDesk) -> None:
     desk.loader.hold = asyncio.Event()
     await desk.start()
     await until(lambda: desk.loader.loads)

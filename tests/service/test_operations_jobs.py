@@ -61,7 +61,8 @@ async def running(room: Room) -> AsyncIterator[Serving]:
             router, about, version="0", module_generation=lambda: 1, holders=list, request_stop=lambda seconds: None
         )
 
-    async with serving(router, prepare=prepare) as running:
+    # The room's clock for both: deadlines count from when a line was received.
+    async with serving(router, prepare=prepare, clock=room.clock) as running:
         yield running
 
 

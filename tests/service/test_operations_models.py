@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
+from fixtures.equivalences import PaperAliases
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, uninstalled, until
 from fixtures.workers import expected_text
@@ -30,11 +31,13 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerNotGone
 from synapse_service.operations.models import ModelOperations
+from synapse_service.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import ModelLoad, ModelStatus, ModelUnload, NoParams
 
-CALL: Any = SimpleNamespace(connection=SimpleNamespace(client=SimpleNamespace(name="me")))
+_CONNECTION: Any = SimpleNamespace(client=SimpleNamespace(name="me"))
+CALL = Call("test", 1, _CONNECTION, 0.0, 0)
 ROW = [5, 6, 7]
 
 
@@ -78,7 +81,7 @@ class Desk:
             settings=lambda: self.settings,
             evidence=self._evidence,
             module_generation=9,
-            table_epoch=lambda: 0,
+            aliases=PaperAliases(),
         )
 
     def _make(self, registration: Registration, quarantined: str | None) -> Lane:

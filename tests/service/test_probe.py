@@ -32,13 +32,15 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
 from synapse_service.operations.probe import ProbeOperations
+from synapse_service.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import JobRef, ModelRef, ProbeReport
 from synapse_wire.results import JobStatus
 
 MACHINE = MachineProfile(system="linux", os_build="debian-12", architecture="x86_64", chip="Some CPU", kernel="6.1")
-CALL: Any = SimpleNamespace(connection=SimpleNamespace(client=None))
+_CONNECTION: Any = SimpleNamespace(client=None)
+CALL = Call("test", 1, _CONNECTION, 0.0, 0)
 PERFECT = {"mean_cosine": 1.0, "min_cosine": 1.0, "worst_decile_overlap": 1.0}
 
 

@@ -17,7 +17,7 @@ import pytest
 from synapse_wire.errors import SynapseError
 from synapse_wire.messages import decode_params
 from synapse_wire.operations import OPERATIONS
-from synapse_wire.params import SAFE_INT, CachePin, EmbedBatch, ModelStatus
+from synapse_wire.params import MAX_EVIDENCE_BYTES, SAFE_INT, CachePin, EmbedBatch, ModelStatus
 from wire.contract_drift import fields_of
 
 CONSTRAINTS: Final = {
@@ -71,6 +71,15 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "models.download": [{"catalog_id": "c", "request_key": "k"}],
     "models.download.cancel": [{"job_id": "j"}],
     "models.remove": [{"catalog_id": "c"}],
+    "aliases.check_index": [{"index_fingerprint": "syn1-a", "provenance_set": ["syn1-b"]}],
+    "alias.retract": [
+        {"left": "syn1-a", "right": "syn1-b", "evidence": {"why": "drift"}},
+        {"fingerprint_a": "syn1-a", "fingerprint_b": "syn1-b"},
+    ],
+    "alias.declare": [
+        {"left": "syn1-a", "right": "syn1-b", "evidence": {"mean_cosine": 0.9995}},
+        {"fingerprint_a": "syn1-a", "fingerprint_b": "syn1-b"},
+    ],
     "cache.pin": [
         {"catalog_id": "c", "pinned": True, "owner": "o"},
         {"model_id": "m", "pinned": False, "owner": "o"},
@@ -97,12 +106,17 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "jobs.list": [{"states": ["done"], "limit": 1}],
     "jobs.cancel": [{"job_id": "j"}],
     "downloads.list": [{"limit": 1}],
+    "lanes.list": [{}],
+    "lanes.load": [{"lane_id": "m"}],
+    "lanes.keep_warm": [{"lane_id": "m", "on": True}],
     "cache.usage": [{}],
 }
 
 SERVED: Final = {name: row.params for name, row in OPERATIONS.items() if row.params is not None}
-ONE_OF: Final = ("model.status", "cache.pin")
-"""Operations that need exactly one of their optional members; their own tests are below."""
+ONE_OF: Final = ("model.status", "cache.pin", "alias.declare", "alias.retract")
+"""Operations that need exactly one of some optional members; their own tests are below."""
+TOLERANT: Final = ("model.unload", "alias.declare", "alias.retract")
+"""Operations that ignore members that they don't know."""
 
 CONTROL: Final = ("\x00", "a\nb", "\x7f", "\x85")
 STRANGERS: Final[Mapping[type[mi.Type], tuple[Any, ...]]] = {
@@ -144,7 +158,8 @@ def _paths(value: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _known(paths: set[str]) -> set[str]:
-    return {path for path in paths if not path.startswith("values.")}  # names of settings, not of members
+    # Names of settings, and whatever evidence holds, are not members.
+    return {path for path in paths if not path.startswith(("values.", "evidence."))}
 
 
 def test_every_served_operation_and_every_member_has_an_example() -> None:
@@ -288,7 +303,10 @@ def _bounds(name: str, path: str) -> tuple[list[Any], list[Any]]:
         good = [[item] * shortest] + ([[item] * longest] if longest else [])
         return good, ([[item] * (longest + 1)] if longest else []) + ([[]] if shortest else [])
     if isinstance(kind, mi.DictType):
-        return [{"a": None}, {str(n): n for n in range(256)}], [{}, {str(n): n for n in range(257)}]
+        shortest, longest = kind.min_length or 0, kind.max_length
+        good = [{str(n): None for n in range(shortest)}, {str(n): n for n in range(longest or 256)}]
+        bad = [{str(n): n for n in range(longest + 1)}] if longest else []
+        return good, bad + ([{}] if shortest else [])
     return ([True, False], []) if isinstance(kind, mi.BoolType) else ([], [])
 
 
@@ -329,7 +347,7 @@ def test_an_unknown_member_is_refused_except_where_the_contract_tolerates_it(nam
     example = _fresh(EXAMPLES[name][0])
     holder, last = _holder(example, prefix + "surplus")
     holder[last] = 1
-    tolerated = name == "model.unload"
+    tolerated = name in TOLERANT
     assert refusal(SERVED[name], example) == (None if tolerated else expected(shown(prefix + "surplus")))
 
 
@@ -391,6 +409,41 @@ def test_null_beside_the_one_id_of_a_pin_counts_as_absent(other: str) -> None:
     if other == "owner":
         del asked["catalog_id"]
     assert refusal(CachePin, asked) is None
+
+
+ALIASES: Final = ("alias.declare", "alias.retract")
+
+
+@pytest.mark.parametrize("name", ALIASES)
+@pytest.mark.parametrize("names", [("left", "right"), ("fingerprint_a", "right"), ("fingerprint_a", "fingerprint_b")])
+def test_two_fingerprints_may_be_given_under_either_name(name: str, names: tuple[str, str]) -> None:
+    params = decode_params(json.dumps(dict(zip(names, "ab", strict=True))).encode(), SERVED[name])
+    assert (params.fingerprints, params.facts) == (("a", "b"), {})
+
+
+@pytest.mark.parametrize("name", ALIASES)
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({}, "left"),
+        ({"right": "b"}, "left"),
+        ({"left": "a"}, "right"),
+        ({"left": "a", "right": None}, "right"),
+        ({"left": "a", "fingerprint_a": "a", "right": "b"}, "left"),
+        ({"left": "a", "right": "b", "fingerprint_b": "c"}, "right"),
+        ({"left": "a", "right": "a"}, "right"),
+        ({"left": "a", "fingerprint_b": "a"}, "right"),
+        ({"left": "a", "right": "b", "evidence": {"text": "x" * MAX_EVIDENCE_BYTES}}, "evidence"),
+    ],
+)
+def test_a_pair_is_two_different_fingerprints_each_given_once(name: str, given: dict[str, Any], field: str) -> None:
+    assert refusal(SERVED[name], given) == expected(field)
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_the_longest_evidence_is_accepted(name: str) -> None:
+    evidence = {"text": "x" * (MAX_EVIDENCE_BYTES - len('{"text":""}'))}
+    assert refusal(SERVED[name], {"left": "a", "right": "b", "evidence": evidence}) is None
 
 
 @pytest.mark.parametrize("key", ["", "x" * 257, "a\x00b"])

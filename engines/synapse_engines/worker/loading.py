@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from synapse_engines.backend import Backend, Embedder, EmbedSpec, Scorer, ScoreSpec
+from synapse_engines.coreml.model import OpenPackage, PackageSet, no_predictor
+from synapse_engines.coreml.model import load as load_package_set
 from synapse_engines.errors import ArtifactError
 from synapse_engines.families import Family, FamilyConfig, ScoringHead, family_for
 from synapse_engines.readout import Readout
@@ -26,8 +28,9 @@ from synapse_engines.worker.self_test import Gate, Row
 OnRows = Callable[[int, int], None]
 """Told how many rows and tokens were computed since it was last called."""
 
-_TOKENS_PER_CALL: dict[BackendName, int] = {"openvino": 2048, "reference": 512, "mlx": 8192}
-"""How much an engine is given at a time: enough to fill its batches, little enough to report progress often."""
+_TOKENS_PER_CALL: Final[dict[BackendName, int]] = {"openvino": 2048, "reference": 512, "mlx": 8192, "coreml": 1 << 31}
+"""How much an engine is given at a time: enough to fill its batches, little enough to report progress often. A package
+set gets all rows of a request at once, because the longest of them chooses the bucket of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +86,12 @@ class _Role(Generic[_Model]):
     gate: Gate
 
 
-def load_model(spec: LoadSpec, on_rows: OnRows) -> LoadedEmbedder | LoadedScorer:
+def load_model(
+    spec: LoadSpec, on_rows: OnRows, *, open_package: OpenPackage = no_predictor
+) -> LoadedEmbedder | LoadedScorer:
     """Builds the model that `spec` describes, for what it is to be used for, and runs its self-test.
+
+    `open_package` is what computes the packages of a set.
 
     Raises:
         EngineError: the file, the configuration, the engine or the numbers are not what they have to be.
@@ -98,6 +105,14 @@ def load_model(spec: LoadSpec, on_rows: OnRows) -> LoadedEmbedder | LoadedScorer
             "bad_config", f"{spec.max_tokens} tokens asked for, the model has {cfg.max_positions} positions"
         )
     tokens_per_call = _TOKENS_PER_CALL[spec.backend]
+    if spec.backend == "coreml":
+        return LoadedEmbedder(
+            backend=_package_set(spec, cfg, open_package),
+            vocab=cfg.vocab,
+            max_tokens=spec.max_tokens,
+            tokens_per_call=tokens_per_call,
+            self_test_values=None,
+        )
     if spec.readout is None:
         embedder, computed = _prove(spec, cfg, _embedding(spec, family, cfg), on_rows)
         return LoadedEmbedder(
@@ -115,6 +130,14 @@ def load_model(spec: LoadSpec, on_rows: OnRows) -> LoadedEmbedder | LoadedScorer
         tokens_per_call=tokens_per_call,
         self_test_values=computed,
     )
+
+
+def _package_set(spec: LoadSpec, cfg: FamilyConfig, open_package: OpenPackage) -> PackageSet:
+    if spec.package_root is None or not spec.packages or spec.readout is not None:
+        raise ArtifactError("bad_config", "a package set that embeds, and a place to unpack it, have to be named")
+    embed_spec = EmbedSpec(spec.family, spec.pooling, spec.normalize, spec.max_tokens, spec.dtype)
+    files = [(Path(package.path), package.sha256) for package in spec.packages]
+    return load_package_set(files, Path(spec.package_root), cfg.vocab, spec.dims, embed_spec, open_package)
 
 
 def _prove(spec: LoadSpec, cfg: FamilyConfig, role: _Role[_Model], on_rows: OnRows) -> tuple[_Model, str | None]:
@@ -159,6 +182,8 @@ def _embedding(spec: LoadSpec, family: Family, cfg: FamilyConfig) -> _Role[Embed
 
                 with Weights.open(path, family, cfg) as weights:
                     return mlx.build(weights, cfg, embed_spec)
+            case "coreml":
+                raise AssertionError("a package set is not built from weights")
             case "reference":
                 from synapse_engines import reference
 
@@ -189,6 +214,8 @@ def _scoring(spec: LoadSpec, readout: Readout, family: Family, cfg: FamilyConfig
 
                 with Weights.open(path, family, cfg, head) as weights:
                     return mlx.build_scorer(weights, cfg, head, score_spec)
+            case "coreml":
+                raise AssertionError("a package set is not built from weights")
             case "reference":
                 from synapse_engines import reference
 

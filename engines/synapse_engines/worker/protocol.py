@@ -16,7 +16,7 @@ from synapse_engines.families.base import Pooling
 from synapse_engines.readout import Readout
 from synapse_engines.worker.frames import Frame, ProtocolError, encode_frame
 
-BackendName = Literal["openvino", "mlx", "reference"]
+BackendName = Literal["openvino", "mlx", "coreml", "reference"]
 Encoding = Literal["json", "f32"]
 
 SELF_TEST_LENGTHS = (128, 1, 128, 17, 1)
@@ -40,6 +40,13 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     id: int
 
 
+class PackageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One archive of a package set: its absolute path and the SHA-256 of its bytes."""
+
+    path: str
+    sha256: str
+
+
 class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A model, what it is for, and how to compute it.
 
@@ -54,6 +61,10 @@ class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         self_test_values: what the rows of the self-test must give, as base64 of little-endian float32, one vector, or
             score and logits, for each distinct length in the order in which it first occurs. None, or a text that is
             nothing of the kind, has the worker compute them with the reference.
+        packages: the archives of a package set in the order of its manifest; empty for every other model. What they
+            hold can't be given to the reference, so a set has no self-test.
+        package_root: where they are unpacked, absolute; None for every other model.
+        dims: numbers in a vector of a package set, 0 for every other model, whose configuration says it.
     """
 
     backend: BackendName
@@ -63,10 +74,13 @@ class LoadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     pooling: Pooling
     normalize: bool
     max_tokens: int
-    dtype: Literal["f32"] = "f32"
+    dtype: Literal["f32", "f16"] = "f32"
     readout: Readout | None = None
     threads: int
     self_test_values: str | None = None
+    packages: tuple[PackageFile, ...] = ()
+    package_root: str | None = None
+    dims: int = 0
 
 
 class Load(Message, frozen=True):

@@ -2,7 +2,8 @@
 
 ``<root>/blobs/<sha256>`` holds whole, verified files; ``<root>/staging`` holds files that are still arriving. A file
 becomes a blob by a rename after its bytes are on disk, so a blob name never stands for half a file, and staging can
-be emptied whenever no writer is alive. A file leaves in two steps: a rename into ``<root>/condemned``, which can be
+be emptied whenever no writer is alive. ``<root>/packages/<sha256>`` is what a worker unpacked from a blob, and goes
+when the blob does. A file leaves in two steps: a rename into ``<root>/condemned``, which can be
 taken back, then the removal. ``<root>/quarantine`` keeps corrupt files. Only regular files count as blobs; links and
 folders that somebody put there are never followed.
 
@@ -176,6 +177,7 @@ class BlobStore:
         self.root = root
         self.blobs = root / "blobs"
         self.staging = root / "staging"
+        self.packages = root / "packages"
         self.leases = BlobLeases()
         self._condemned = root / "condemned"
         self._quarantine = root / "quarantine"
@@ -184,14 +186,14 @@ class BlobStore:
         self._on_quarantine: list[Callable[[str], None]] = []
 
     def prepare(self) -> None:
-        """Create the folders and empty the staging area that a dead process may have left."""
-        for folder in (self.blobs, self.staging, self._condemned):
+        """Create the folders, empty the staging area that a dead process may have left, and drop stray packages."""
+        for folder in (self.blobs, self.staging, self.packages, self._condemned):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for unpacked in self.packages.iterdir():
+            if not _DIGEST.match(unpacked.name) or self.find(unpacked.name) is None:
+                _remove_tree(unpacked)
         for leftover in self.staging.iterdir():
-            if leftover.is_dir() and not leftover.is_symlink():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink()
+            _remove_tree(leftover)
 
     def path(self, sha256: str) -> Path:
         """Where the blob is, or would be."""
@@ -203,8 +205,8 @@ class BlobStore:
         return Blob(sha256, status.st_size) if status else None
 
     def sizes(self) -> dict[str, int]:
-        """Every blob with its size in bytes."""
-        return dict(_sizes(self.blobs))
+        """Every blob with the bytes that it takes, those of what was unpacked from it included."""
+        return {sha256: size + _tree_bytes(self.packages / sha256) for sha256, size in _sizes(self.blobs)}
 
     def staged_bytes(self) -> int:
         """Bytes of files that are arriving."""
@@ -319,8 +321,11 @@ class BlobStore:
             condemned.path.unlink(missing_ok=True)
 
     def destroy(self, condemned: Condemned) -> int:
-        """Remove a condemned file for good; the bytes that this gives back."""
-        return _unlink(condemned.path)
+        """Remove a condemned file for good, and what was unpacked from it; the bytes that this gives back."""
+        freed = _unlink(condemned.path)
+        if self.find(condemned.sha256) is None:
+            freed += _remove_tree(self.packages / condemned.sha256)
+        return freed
 
 
 def _regular(path: Path) -> os.stat_result | None:
@@ -347,6 +352,21 @@ def _unlink(path: Path) -> int:
     status = _regular(path)
     path.unlink(missing_ok=True)
     return status.st_size if status is not None else 0
+
+
+def _tree_bytes(folder: Path) -> int:
+    """Bytes of the files in a folder and below it; none if it isn't there."""
+    found = (Path(above, name) for above, _, names in os.walk(folder) for name in names)
+    return sum(status.st_size for path in found if (status := _regular(path)) is not None)
+
+
+def _remove_tree(path: Path) -> int:
+    """Remove a file, a link, or a folder with all that it holds, if it is there; the bytes that this gives back."""
+    if path.is_symlink() or not path.is_dir():
+        return _unlink(path)
+    freed = _tree_bytes(path)
+    shutil.rmtree(path)
+    return freed
 
 
 def _sync_file(stream: BinaryIO) -> None:

@@ -19,18 +19,21 @@ class Pins:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: dict[str, frozenset[str]] = {}
+        self._kept: dict[str, list[ModelPin]] = {}
 
     def restore(self) -> None:
         """Read what earlier processes pinned. Blocks; for boot."""
-        kept: dict[str, set[str]] = {}
-        for subject, sha256 in self._store.read_sync(stored_pins):
-            kept.setdefault(subject, set()).add(sha256)
-        self._kept = {subject: frozenset(digests) for subject, digests in kept.items()}
+        self._kept = {}
+        for subject, pin in self._store.read_sync(stored_pins):
+            self._kept.setdefault(subject, []).append(pin)
 
     def has(self, subject: str) -> bool:
         """True while anybody keeps a file of the model."""
         return bool(self._kept.get(subject))
+
+    def owners(self, subject: str) -> list[str]:
+        """Those who keep files of the model."""
+        return list(dict.fromkeys(pin.owner for pin in self._kept.get(subject, ())))
 
     async def put(self, owner: str, subject: str, digests: Iterable[str]) -> list[ModelPin]:
         """Let ``owner`` keep exactly these files of a model; the pins of all owners on it. Raises StoreError."""
@@ -41,12 +44,12 @@ class Pins:
             return pins_of(subject)
 
         pins = await self._store.write(step)
-        self._kept[subject] = frozenset(pin.blob for pin in pins)
+        self._kept[subject] = pins
         return pins
 
     def forget(self, sha256: str) -> None:
         """A file is gone, and so are the pins on it."""
-        self._kept = {subject: digests - {sha256} for subject, digests in self._kept.items()}
+        self._kept = {subject: [pin for pin in pins if pin.blob != sha256] for subject, pins in self._kept.items()}
 
 
 def set_pins(owner: str, subject: str, digests: Iterable[str]) -> None:
@@ -62,6 +65,7 @@ def pins_of(subject: str) -> list[ModelPin]:
     return [ModelPin(owner=row.owner, blob=row.sha256) for row in rows]
 
 
-def stored_pins() -> list[tuple[str, str]]:
-    """Model and file of every pin."""
-    return [(row.subject, row.sha256) for row in Pin.select()]
+def stored_pins() -> list[tuple[str, ModelPin]]:
+    """Model, owner and file of every pin, by owner."""
+    rows = Pin.select().order_by(Pin.owner, Pin.sha256)
+    return [(row.subject, ModelPin(owner=row.owner, blob=row.sha256)) for row in rows]

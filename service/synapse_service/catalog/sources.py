@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-Role = Literal["model", "tokenizer", "config"]
+Role = Literal["model", "tokenizer", "config", "extra"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,8 +252,11 @@ class _Run:
 
     async def _commit_page(self, page: Page) -> None:
         index, done = self._pages, self._done + len(page.ordinals)
+        fingerprint = self._lane.fingerprint
         await self._store.write(
-            lambda: submissions.commit_page(self._attempt.submission_id, self._job.job_id, index, page, done)
+            lambda: submissions.commit_page(
+                self._attempt.submission_id, self._job.job_id, index, page, done, fingerprint
+            )
         )
         self._pages, self._done = index + 1, done
         self._job.pages_available = self._pages

@@ -26,6 +26,7 @@ from typing import Any, Final, Literal
 import msgspec
 from peewee import SQL
 
+from synapse_service.aliases.pairs import reading
 from synapse_service.jobs.pages import Page
 from synapse_service.store.models import DATABASE, Job, ResultPage, Submission
 from synapse_wire.errors import SynapseError, invalid_state
@@ -35,7 +36,8 @@ _ENDED_WITHOUT_RESULT: Final = ("failed", "needs_reauth_expired")
 
 # Written out, because composing it takes Peewee several times as long as SQLite takes to read half a megabyte.
 _PAGE: Final = """
-    SELECT job.state, submission.pages, submission.binding, result_page.payload
+    SELECT job.state, submission.pages, submission.binding,
+        result_page.payload, result_page.table_epoch, result_page.equivalent_to
     FROM job
     JOIN submission USING (submission_id)
     LEFT JOIN result_page ON result_page.submission_id = submission.submission_id AND result_page.page_index = ?
@@ -73,13 +75,18 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """A page as a reader gets it. ``payload`` is None when there is no such page yet."""
+    """A page as a reader gets it.
+
+    ``payload`` is None when there is no such page yet, and so are the two facts about equivalences.
+    """
 
     binding: Binding
     job_id: str
     state: str
     payload: bytes | None
     pages: int
+    table_epoch: int | None
+    equivalent_to: list[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +150,18 @@ def committed_ordinals(submission_id: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def commit_page(submission_id: str, job_id: str, page_index: int, page: Page, items_done: int) -> None:
-    """Make a page visible: its bytes, its place and the counters, in the caller's transaction."""
+def commit_page(
+    submission_id: str, job_id: str, page_index: int, page: Page, items_done: int, fingerprint: str
+) -> None:
+    """Make a page visible: its bytes, its place, the counters, and the equivalences as they are in this transaction."""
+    now = reading(fingerprint)
     ResultPage.create(
-        submission=submission_id, page_index=page_index, ordinals=page.ordinals.tobytes(), payload=page.payload
+        submission=submission_id,
+        page_index=page_index,
+        ordinals=page.ordinals.tobytes(),
+        payload=page.payload,
+        table_epoch=now.epoch,
+        equivalent_to=msgspec.json.encode(now.equivalents).decode(),
     )
     counters = {Submission.pages: page_index + 1, Submission.items_done: items_done}
     Submission.update(counters).where(Submission.submission_id == submission_id).execute()
@@ -158,7 +173,7 @@ def read_page(job_id: str, cursor: int) -> StoredPage:
     row = DATABASE.execute_sql(_PAGE, (cursor, job_id)).fetchone()  # type: ignore[no-untyped-call]
     if row is None:
         raise invalid_state(f"no embedding job {job_id!r} is known; it may have expired", job_id=job_id)
-    state, pages, binding, payload = row
+    state, pages, binding, payload, table_epoch, equivalents = row
     if cursor > pages:
         raise invalid_state(
             f"the cursor {cursor} is beyond the {pages} pages that are available",
@@ -166,7 +181,10 @@ def read_page(job_id: str, cursor: int) -> StoredPage:
             cursor=cursor,
             pages_available=pages,
         )
-    return StoredPage(msgspec.json.decode(binding, type=Binding), job_id, state, payload, pages)
+    equivalent_to = None if equivalents is None else msgspec.json.decode(equivalents, type=list[str])
+    return StoredPage(
+        msgspec.json.decode(binding, type=Binding), job_id, state, payload, pages, table_epoch, equivalent_to
+    )
 
 
 def expire(now_ms: int, max_pages: int) -> bool:

@@ -111,6 +111,10 @@ class CatalogLanes:
         """Ids that no free-form model can have: those of entries, and of a lane on every backend, declared or not."""
         return self._catalog.reserved_ids
 
+    def owns(self, fingerprint: str) -> bool:
+        """True for the fingerprint of a declared lane, also of one that can't run here or is hidden."""
+        return self._catalog.lane_of_fingerprint(fingerprint) is not None
+
     def hides(self, lane_id: str) -> bool:
         """True for a lane that doesn't exist for clients because of a setting."""
         return self._catalog.lane(lane_id) is not None and self._availability.find(lane_id) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from synapse_service.admission.leases import LeaseBook
@@ -21,14 +21,24 @@ _log = get_logger(__name__)
 class IdleUnloader:
     """Unloads lanes ``idle_s`` seconds after their last completed request, and hidden ones as soon as they are free.
 
-    A lane that somebody holds, or whose worker still computes for someone who has left, is never unloaded.
+    A lane that somebody holds, or whose worker still computes for someone who has left, is never unloaded, and idleness
+    alone doesn't unload one whose id is in ``keep_warm``.
     """
 
-    def __init__(self, *, lanes: LaneRegistry, leases: LeaseBook, clock: Clock, idle_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        *,
+        lanes: LaneRegistry,
+        leases: LeaseBook,
+        clock: Clock,
+        idle_s: Callable[[], float],
+        keep_warm: Container[str] = (),
+    ) -> None:
         self._lanes = lanes
         self._leases = leases
         self._clock = clock
         self._idle_s = idle_s
+        self._keep_warm = keep_warm
 
     async def run(self) -> None:
         """Look again and again, for as long as the service lives."""
@@ -41,7 +51,8 @@ class IdleUnloader:
         for lane in self._lanes.every():
             limit = self._clock.monotonic() - self._idle_s()
             used = lane.last_completed
-            due = not self._lanes.shown(lane) or (used is not None and used <= limit)
+            idle = used is not None and used <= limit and lane.lane_id not in self._keep_warm
+            due = idle or not self._lanes.shown(lane)
             if not due or lane.state != "ready" or lane.busy or self._leases.holders(lane.lane_id):
                 continue
             _log.info("lane_idle", lane_id=lane.lane_id)

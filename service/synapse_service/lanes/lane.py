@@ -38,6 +38,7 @@ from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.refusals import crashed, fault_reason, not_gone, quarantined, stopping
 from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.lanes.serving import Pacing, Serving
+from synapse_service.lanes.use import LaneUse
 from synapse_service.lanes.worker_faults import WorkerFault, WorkerNotGone
 from synapse_service.logs import get_logger
 from synapse_service.memory import give_back
@@ -86,6 +87,7 @@ class Lane:
         self.state: LaneState = "unloaded"
         self.quarantine = quarantine
         self.self_check = self_check
+        self.use = LaneUse(clock)
         self.load_ms: float | None = None
         self.last_error: SynapseError | None = None
         self.not_ready_since: float | None = clock.monotonic()
@@ -202,6 +204,7 @@ class Lane:
         self._tokenizer.drop()
         if self._unloading is None and self._loaded is not None:
             loaded, self._loaded = self._loaded, None
+            self.use.forget_users()
             self._set_state("unloading")
             self._unloading = asyncio.create_task(self._end_worker(loaded), name=f"unload {self.lane_id}")
 

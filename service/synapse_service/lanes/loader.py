@@ -22,6 +22,7 @@ from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.refusals import digest_refusal
 from synapse_service.clock import Clock
 from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, read_config
+from synapse_service.lanes.package_sets import package_files
 from synapse_service.lanes.worker_faults import WorkerRefused
 from synapse_service.lanes.worker_launch import Launch
 from synapse_service.lanes.worker_process import WorkerProcess
@@ -29,7 +30,12 @@ from synapse_service.logs import get_logger
 from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
 
-_BACKENDS: Mapping[str, BackendName] = {"owned-cpu": "openvino", "owned-metal": "mlx", "owned-cuda": "mlx"}
+_BACKENDS: Mapping[str, BackendName] = {
+    "owned-cpu": "openvino",
+    "owned-metal": "mlx",
+    "owned-cuda": "mlx",
+    "ane": "coreml",
+}
 
 _log = get_logger(__name__)
 
@@ -160,6 +166,9 @@ class Loader:
             readout=model.readout,
             threads=self._threads() or os.cpu_count() or 1,
             self_test_values=values,
+            packages=package_files(model, self._blobs),
+            package_root=str(self._blobs.packages) if model.ladder else None,
+            dims=model.dims if model.ladder else 0,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
@@ -22,6 +22,12 @@ from synapse_wire.errors import SynapseError, invalid_params, invalid_state
 
 OWNED_ENGINES: Final = ("owned-metal", "owned-cuda", "ane", "owned-vulkan", "owned-cpu")
 """Engines that free-form embedding and reranking may name."""
+
+PACKAGE_ENGINE: Final = "ane"
+"""The engine whose models are sets of compiled packages, not one file of weights."""
+
+_DTYPES: Final[Mapping[str, Literal["f32", "f16"]]] = {PACKAGE_ENGINE: "f16"}
+"""The number format of an engine, where it isn't f32."""
 
 _REVISION: Final = re.compile(r"[0-9a-f]{40}\Z")
 _REPO: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
@@ -40,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     revision: str | None = None
     pooling: Literal["mean", "cls", "last"] | None = None
     normalize: bool = True
-    dtype: Literal["f32"] = "f32"
+    dtype: Literal["f32", "f16"] = "f32"
     max_tokens: int | None = None
     overlength: Literal["refuse", "truncate"] = "refuse"
 
@@ -75,12 +81,13 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
     for member in ("template", "profile"):
         if getattr(request, member) is not None:
             raise invalid_state(f"an embedding model takes no {member}", field=member)
-    if request.files.extra:
+    if request.files.extra and request.engine != PACKAGE_ENGINE:
         raise invalid_state("only package sets of the Neural Engine have extra files", field="files.extra")
     if request.files.config is None:
         raise invalid_state("the engine needs the model's config.json", field="files.config")
-    if request.dtype not in (None, "f32"):
-        raise invalid_state(f"{request.engine} computes in f32, not {request.dtype}", field="dtype")
+    dtype = _DTYPES.get(request.engine, "f32")
+    if request.dtype not in (None, dtype):
+        raise invalid_state(f"{request.engine} computes in {dtype}, not {request.dtype}", field="dtype")
     return Manifest(
         model_id=request.model_id,
         task=request.task,
@@ -91,19 +98,21 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
         revision=request.revision,
         pooling=request.pooling,
         normalize=request.normalize is not False,
+        dtype=dtype,
         max_tokens=request.max_tokens,
         overlength=request.overlength or "refuse",
     )
 
 
 def sources(manifest: Manifest, hf_base_url: str) -> tuple[Source, ...]:
-    """Where each file of a checked manifest comes from, in role order."""
+    """Where each file of a checked manifest comes from, in role order; the packages of a set in the order given."""
     files = manifest.files
     specs: list[tuple[Role, p.FileSpec | None]] = [
         ("config", files.config),
         ("tokenizer", files.tokenizer),
         ("model", files.model),
     ]
+    specs += [("extra", spec) for spec in files.extra or ()]
     return tuple(_source(role, spec, manifest, hf_base_url) for role, spec in specs if spec is not None)
 
 

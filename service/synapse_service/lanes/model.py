@@ -44,7 +44,8 @@ class LaneModel:
 
     ``profile`` is what the engine is told to do and what the fingerprint covers, so that the two can't differ.
     ``max_tokens`` is the longest row, special tokens included. ``dims`` is the length of a vector, 0 where the answer
-    is a score, which ``readout`` then says how to read. ``catalog_id`` is None for a free-form model.
+    is a score, which ``readout`` then says how to read. ``ladder`` are the buckets of a package set, ascending, and
+    empty for every other model. ``catalog_id`` is None for a free-form model.
     """
 
     lane_id: str
@@ -56,6 +57,7 @@ class LaneModel:
     dims: int
     max_tokens: int
     overlength: Literal["refuse", "truncate"]
+    ladder: tuple[int, ...] = ()
     composition: Composition
     readout: Readout | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from synapse_service.admission.leases import LeaseBook
@@ -103,11 +104,16 @@ class Onboarding:
         wanted = sources(manifest, self._hf_base_url())
         job.progress(0, len(wanted) + _PROOF_STEPS)
         files: dict[Role, StoredFile] = {}
+        extra: list[tuple[StoredFile, Path]] = []
         for done, source in enumerate(wanted, start=1):
             blob = await self._fetcher.fetch(source, lease)
-            files[source.role] = StoredFile(source.role, source.name, blob.sha256, blob.size)
+            file = StoredFile(source.role, source.name, blob.sha256, blob.size)
+            if file.role == "extra":
+                extra.append((file, self._blobs.path(file.sha256)))
+            else:
+                files[file.role] = file
             job.progress(done, job.items_total)
         paths = {role: self._blobs.path(file.sha256) for role, file in files.items()}
-        registration = await asyncio.to_thread(examine, manifest, files, paths)
+        registration = await asyncio.to_thread(examine, manifest, files, paths, extra)
         job.progress(len(wanted) + 1, job.items_total)
         return registration

@@ -8,7 +8,7 @@ such as the engine's declared build, is added when the fingerprint is asked for,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,13 +19,14 @@ from synapse_engines.composition import Single
 from synapse_engines.errors import ArtifactError
 from synapse_service.catalog.sources import Role
 from synapse_service.lanes.fingerprint import NumericProfile, fingerprint, model_digest
-from synapse_service.lanes.manifest import Manifest
+from synapse_service.lanes.manifest import PACKAGE_ENGINE, Manifest
 from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, load_tokenizer, read_config
+from synapse_service.lanes.package_sets import read_set
 from synapse_wire.errors import invalid_state
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """One free-form embedding model."""
+    """One free-form embedding model. ``files`` are in role order, the packages of a set in that of the manifest."""
 
     manifest: Manifest
     files: tuple[StoredFile, ...]
@@ -36,6 +37,8 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     vocab: int
     prefix_ids: tuple[int, ...]
     suffix_ids: tuple[int, ...]
+    ladder: tuple[int, ...] = ()
+    """The buckets of a package set, ascending; empty where rows run at their exact length."""
 
     @property
     def model_id(self) -> str:
@@ -52,6 +55,11 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     def tokenizer_digest(self) -> str:
         return tokenizer.tokenizer_digest(self.file("tokenizer").sha256)
 
+    @property
+    def _shape_envelope(self) -> str:
+        lengths = f"buckets({','.join(map(str, self.ladder))})" if self.ladder else "exact"
+        return f"{lengths}:1-{self.max_tokens}"
+
     def lane_model(self, engine_build: str) -> LaneModel:
         """What its lane serves, under an engine build that this release declares."""
         profile = NumericProfile(
@@ -61,7 +69,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             pooling=self.pooling,
             normalization="l2" if self.manifest.normalize else "none",
             dtype=self.manifest.dtype,
-            shape_envelope=f"exact:1-{self.max_tokens}",
+            shape_envelope=self._shape_envelope,
             thread_class="any",
         )
         return LaneModel(
@@ -73,6 +81,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             dims=self.dims,
             max_tokens=self.max_tokens,
             overlength=self.manifest.overlength,
+            ladder=self.ladder,
             composition=Single(prefix_ids=self.prefix_ids, suffix_ids=self.suffix_ids),
             model_digest=self.model_digest,
             profile=profile,
@@ -80,23 +89,40 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def examine(manifest: Manifest, files: Mapping[Role, StoredFile], paths: Mapping[Role, Path]) -> Registration:
-    """Read a model's files; raises ``artifact_invalid`` naming the file, or ``invalid_request`` for its limits."""
+def examine(
+    manifest: Manifest,
+    files: Mapping[Role, StoredFile],
+    paths: Mapping[Role, Path],
+    extra: Sequence[tuple[StoredFile, Path]] = (),
+) -> Registration:
+    """Read a model's files; raises ``artifact_invalid`` naming the file, or ``invalid_request`` for its limits.
+
+    ``extra`` are the further packages of a set, in the order of the manifest.
+    """
     config = read_config(manifest.model_id, paths["config"])
     try:
         family = families.family_for(config)
         cfg = family.parse(config)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["config"].name) from error
-    if manifest.max_tokens is not None and manifest.max_tokens > cfg.max_positions:
+    longest, dims = cfg.max_positions, cfg.hidden
+    ladder: tuple[int, ...] = ()
+    if manifest.engine == PACKAGE_ENGINE:
+        found = read_set(manifest.model_id, [(files["model"], paths["model"]), *extra])
+        longest, dims, ladder = min(longest, found.ladder[-1]), found.dims, found.ladder
+    if manifest.max_tokens is not None and manifest.max_tokens > longest:
+        limit = (
+            f"the model defines only {longest} positions" if not ladder else f"its packages take only {longest} tokens"
+        )
         raise invalid_state(
-            f"max_tokens is {manifest.max_tokens}, but the model defines only {cfg.max_positions} positions",
+            f"max_tokens is {manifest.max_tokens}, but {limit}",
             field="max_tokens",
             max_tokens=manifest.max_tokens,
-            max_positions=cfg.max_positions,
+            max_positions=longest,
         )
     try:
-        artifacts.check_model(artifacts.read_header(paths["model"]), family, cfg)
+        if not ladder:
+            artifacts.check_model(artifacts.read_header(paths["model"]), family, cfg)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["model"].name) from error
     try:
@@ -104,7 +130,7 @@ def examine(manifest: Manifest, files: Mapping[Role, StoredFile], paths: Mapping
         load_tokenizer(paths["tokenizer"], specials, family.name, cfg.vocab)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["tokenizer"].name) from error
-    max_tokens = manifest.max_tokens or cfg.max_positions
+    max_tokens = manifest.max_tokens or longest
     if max_tokens <= specials.count:
         raise invalid_state(
             f"max_tokens is {max_tokens}, which leaves no room beside {specials.count} special tokens",
@@ -114,12 +140,13 @@ def examine(manifest: Manifest, files: Mapping[Role, StoredFile], paths: Mapping
         )
     return Registration(
         manifest=manifest,
-        files=(files["config"], files["tokenizer"], files["model"]),
+        files=(files["config"], files["tokenizer"], files["model"], *(file for file, _ in extra)),
         family=family.name,
         pooling=manifest.pooling or family.default_pooling,
         max_tokens=max_tokens,
-        dims=cfg.hidden,
+        dims=dims,
         vocab=cfg.vocab,
         prefix_ids=specials.prefix,
         suffix_ids=specials.suffix,
+        ladder=ladder,
     )

@@ -140,14 +140,19 @@ class LaneRegistry:
         """
         if not model.startswith(FINGERPRINT_PREFIX):
             return self.free_form(model)
-        for lane in self._lanes.values():
-            if lane.fingerprint == model and self._free_form_shown(lane):
-                return lane
+        lane = self.with_fingerprint(model)
+        if lane is not None:
+            return lane
         raise SynapseError(
             "substitution_rejected",
             "no lane has this fingerprint, and nothing is served in its place",
             details={"required_fingerprint": model},
         )
+
+    def with_fingerprint(self, fingerprint: str) -> Lane | None:
+        """The lane of a user's model that exists for clients and has this fingerprint."""
+        shown = (lane for lane in self._lanes.values() if self._free_form_shown(lane))
+        return next((lane for lane in shown if lane.fingerprint == fingerprint), None)
 
     async def register(self, registration: Registration, fresh: Lane) -> Lane:
         """Make a lane known for good; ``fresh`` is the loaded lane that proved the registration.

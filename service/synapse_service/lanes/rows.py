@@ -11,7 +11,9 @@ from synapse_wire.results import ModelRow, RecommendedBatch, SelfCheckState
 DEVICE_CLASSES = {"owned-cpu": "cpu", "owned-metal": "metal", "owned-cuda": "cuda", "ane": "ane"}
 
 
-def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, pinned: bool) -> ModelRow:
+def model_row(
+    lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, pinned: bool, equivalent_to: list[str]
+) -> ModelRow:
     """One row. ``batch`` is the advice for lanes whose speed was measured, ``pinned`` whether the files are kept."""
     model = lane.model
     row = ModelRow(
@@ -21,16 +23,18 @@ def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, 
         state="quarantined" if lane.quarantine.active else lane.state,
         fingerprint=lane.fingerprint,
         max_tokens=model.max_tokens,
-        max_tokens_source="catalog" if lane.state == "ready" else "catalog_unloaded",
+        max_tokens_source=_max_tokens_source(lane),
         dtype=model.profile.dtype,
         device_class=DEVICE_CLASSES[model.engine],
         overlength=model.overlength,
         pinned=pinned,
         self_check=SelfCheckState(state="not_applicable"),
         dims=model.dims or msgspec.UNSET,
+        bucket_ladder=list(model.ladder) if model.ladder and lane.state == "ready" else msgspec.UNSET,
         warm_load_cost_hint_ms=msgspec.UNSET if lane.load_ms is None else round(lane.load_ms, 1),
         prompts=dict(model.prompts) or msgspec.UNSET,
         score_kind=msgspec.UNSET if model.readout is None else model.readout.kind,
+        equivalent_to=equivalent_to,
         last_error=msgspec.UNSET if lane.last_error is None else msgspec.to_builtins(lane.last_error.to_wire()),
     )
     if lane.self_check is None:
@@ -44,6 +48,12 @@ def model_row(lane: Lane, ledger: CertificationLedger, batch: RecommendedBatch, 
         serving_admission="disabled" if refuses else "enabled",
         serving_admission_reason="self_check_failed" if refuses else msgspec.UNSET,
     )
+
+
+def _max_tokens_source(lane: Lane) -> str:
+    if lane.state != "ready":
+        return "catalog_unloaded"
+    return "worker_bucket" if lane.model.ladder else "catalog"
 
 
 def _probed(row: ModelRow, ledger: CertificationLedger, batch: RecommendedBatch) -> ModelRow:

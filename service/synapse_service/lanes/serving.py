@@ -25,6 +25,7 @@ from synapse_service.lanes.loader import Loaded
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.refusals import crashed, non_finite, refused
+from synapse_service.lanes.use import LaneUse
 from synapse_service.lanes.worker_faults import WorkerFault, WorkerRefused
 from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.lanes.worker_scores import ScoredRows
@@ -53,6 +54,7 @@ class Supervisor(Protocol):
     lane_id: str
     model: LaneModel
     quarantine: Quarantine
+    use: LaneUse
     last_error: SynapseError | None
 
     async def ensure_ready(self) -> Loaded: ...
@@ -185,6 +187,7 @@ class Serving:
         self._running = None
         self.last_completed = self._clock.monotonic()
         self.pace.record(quantum.tokens, self.last_completed - began)
+        self._lane.use.worked()
         await self._deliver(quantum, answer)
 
     async def _compute(self, worker: WorkerProcess, quantum: Quantum) -> _Answer:

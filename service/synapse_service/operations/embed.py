@@ -16,6 +16,7 @@ import msgspec
 from synapse_service.admission.decision import too_late
 from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import PriorityClass
+from synapse_service.aliases.table import AliasTable
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.batch import TokenizedBatch
@@ -46,7 +47,7 @@ class EmbedOperations:
         settings: Callable[[], Settings],
         clock: Clock,
         module_generation: int,
-        table_epoch: Callable[[], int],
+        aliases: AliasTable,
     ) -> None:
         self._choice = choice
         self._leases = leases
@@ -55,7 +56,7 @@ class EmbedOperations:
         self._clock = clock
         self._work = InlineWork(settings, clock)
         self._generation = module_generation
-        self._table_epoch = table_epoch
+        self._aliases = aliases
 
     def register(self, router: Router) -> None:
         """Serve the operations."""
@@ -66,7 +67,7 @@ class EmbedOperations:
         """One text."""
         lane = self._choice.choose(params.model, "embed", params, params.target_fingerprint)
         deadline = self._work.deadline(call, params)
-        with self._leases.holding(lane.lane_id):
+        with self._leases.holding(lane.lane_id), lane.use.request(call.received_at, call.client_name):
             tokenized = await self._tokenize(lane, [p.EmbedItem(id="0", text=params.text)], deadline)
             return await self._inline(params, lane, tokenized, "interactive", deadline)
 
@@ -75,13 +76,16 @@ class EmbedOperations:
         lane = self._choice.choose(params.model, "embed", params)
         deadline = self._work.deadline(call, params)
         settings = self._settings()
-        with self._leases.holding(lane.lane_id) as lease:
+        request = lane.use.request(call.received_at, call.client_name)
+        with self._leases.holding(lane.lane_id) as lease, request:
             # A line is never shorter than its texts, so most requests need no counting.
             long = call.line_bytes > settings.inline_max_bytes and _text_bytes(params) > settings.inline_max_bytes
             if long or len(params.items) > settings.inline_max_items:
+                request.became_job()
                 return await self._divert(call, params, lane, deadline, lease)
             tokenized = await self._tokenize(lane, params.items, deadline)
             if sum(item.encoding.real_tokens for item in tokenized) > settings.inline_max_tokens:
+                request.became_job()
                 return await self._divert(call, params, lane, deadline, lease)
             if params.request_key is not None:
                 digest = _packed(tokenized).request_digest(lane.lane_id, _bound_constraints(params))
@@ -116,9 +120,7 @@ class EmbedOperations:
         )
         if self._clock.monotonic() >= deadline:
             raise too_late(lane.lane_id)
-        client = call.connection.client
-        name = client.name if client is not None else None
-        job_id = await self._embedding.submit(lane, batch, binding, name, lease)
+        job_id = await self._embedding.submit(lane, batch, binding, call.client_name, lease)
         return r.EmbedDiverted(job=r.JobHandle(job_id=job_id))
 
     async def _inline(
@@ -132,6 +134,8 @@ class EmbedOperations:
         base64 = params.vector_encoding == "base64"
         queued = [QueuedRow(item.id, item.encoding) for item in tokenized]
         rows = await self._work.compute(lane, params, queued, class_, "f32" if base64 else "json", deadline)
+        target = params.target_fingerprint if isinstance(params, p.EmbedQuery) else None
+        self._choice.confirm(lane, params.model, params, target)
         return self._result(lane, tokenized, rows, base64)
 
     async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
@@ -141,11 +145,11 @@ class EmbedOperations:
     def _result(self, lane: Lane, tokenized: Sequence[Tokenized], rows: Sequence[bytes], base64: bool) -> r.Embedded:
         return r.Embedded(
             fingerprint=lane.fingerprint,
-            table_epoch=self._table_epoch(),
+            table_epoch=self._aliases.epoch,
             dims=lane.model.dims,
             provenance=lane.provenance,
             module_generation=self._generation,
-            equivalent_to=[],
+            equivalent_to=self._aliases.equivalents(lane.fingerprint),
             vectors=[
                 r.EmbedVector(
                     id=item.id,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
+from synapse_service.aliases.table import AliasTable
 from synapse_service.jobs import submissions
 from synapse_service.jobs.book import JobBook
 from synapse_service.router import Call, Router
@@ -30,11 +29,11 @@ class EncodedPage(r.Envelope, frozen=True, kw_only=True):
 class JobOperations:
     """The contract's operations about jobs."""
 
-    def __init__(self, *, store: Store, book: JobBook, module_generation: int, table_epoch: Callable[[], int]) -> None:
+    def __init__(self, *, store: Store, book: JobBook, module_generation: int, aliases: AliasTable) -> None:
         self._store = store
         self._book = book
         self._generation = module_generation
-        self._table_epoch = table_epoch
+        self._aliases = aliases
 
     def register(self, router: Router) -> None:
         """Serve the operations."""
@@ -48,6 +47,11 @@ class JobOperations:
         ended = self._book.unwritten_end(params.job_id)
         page = await self._store.read(lambda: submissions.read_page(params.job_id, cursor))
         payload = page.payload if page.payload is not None else b"[]"
+        # What a page says of equivalences is what was true when it was committed: its vectors were made under that.
+        epoch = self._aliases.epoch if page.table_epoch is None else page.table_epoch
+        equivalents = page.equivalent_to
+        if equivalents is None:
+            equivalents = self._aliases.equivalents(page.binding.fingerprint)
         if params.max_page_bytes is not None and len(payload) > params.max_page_bytes:
             raise invalid_state(
                 f"the page has {len(payload)} bytes, more than the {params.max_page_bytes} that are wanted",
@@ -60,11 +64,11 @@ class JobOperations:
         more = after < page.pages or state not in TERMINAL_JOB_STATES
         return EncodedPage(
             fingerprint=page.binding.fingerprint,
-            table_epoch=self._table_epoch(),
+            table_epoch=epoch,
             dims=page.binding.dims,
             provenance=page.binding.provenance,
             module_generation=self._generation,
-            equivalent_to=[],
+            equivalent_to=equivalents,
             job_id=page.job_id,
             state=state,
             page_index=cursor,

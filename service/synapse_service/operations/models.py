@@ -9,6 +9,8 @@ import msgspec
 
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.aliases.pairs import LivePair
+from synapse_service.aliases.table import AliasTable
 from synapse_service.catalog.downloads import Downloads
 from synapse_service.catalog.pins import Pins
 from synapse_service.certify.ledger import CertificationLedger
@@ -44,7 +46,7 @@ class ModelOperations:
         settings: Callable[[], Settings],
         evidence: Callable[[str], DeviceEvidence],
         module_generation: int,
-        table_epoch: Callable[[], int],
+        aliases: AliasTable,
     ) -> None:
         self._lanes = lanes
         self._onboarding = onboarding
@@ -56,7 +58,7 @@ class ModelOperations:
         self._settings = settings
         self._evidence = evidence
         self._generation = module_generation
-        self._table_epoch = table_epoch
+        self._aliases = aliases
 
     def register(self, router: Router) -> None:
         """Serve the operations."""
@@ -74,8 +76,7 @@ class ModelOperations:
         evidence = await asyncio.to_thread(self._evidence, backend)
         if not evidence.runnable:
             raise manifests.backend_unavailable(backend, evidence.reason or "worker_missing")
-        client = call.connection.client
-        job = await self._onboarding.start(manifest, client.name if client is not None else None)
+        job = await self._onboarding.start(manifest, call.client_name)
         return r.ModelLoadAccepted(job_id=job.job_id, model_id=manifest.model_id, state=job.state)
 
     async def status(self, call: Call, params: p.ModelStatus) -> r.JobStatus | r.DownloadStatus | r.ModelRow:
@@ -117,12 +118,24 @@ class ModelOperations:
         """Every lane that exists for clients."""
         return r.ModelsList(
             module_generation=self._generation,
-            table_epoch=self._table_epoch(),
+            table_epoch=self._aliases.epoch,
             models=[self._row(lane) for lane in self._lanes.visible()],
-            aliases=[],
+            aliases=[_alias_row(each) for each in self._aliases.live],
         )
 
     def _row(self, lane: Lane) -> r.ModelRow:
         settings = self._settings()
         batch = r.RecommendedBatch(rows=settings.inline_max_items, token_budget=settings.inline_max_tokens)
-        return model_row(lane, self._ledger, batch, self._pins.has(lane.model.catalog_id or lane.lane_id))
+        pinned = self._pins.has(lane.model.catalog_id or lane.lane_id)
+        return model_row(lane, self._ledger, batch, pinned, self._aliases.equivalents(lane.fingerprint))
+
+
+def _alias_row(live: LivePair) -> r.AliasRow:
+    left, right = live.pair
+    return r.AliasRow(
+        left=left,
+        right=right,
+        evidence=live.evidence,
+        declared_at_ms=live.declared_ms,
+        table_epoch=live.table_epoch,
+    )

@@ -53,7 +53,6 @@ class ProbeOperations:
         lane = self._lanes.get(params.model_id)
         # Of a lane that was replaced while it was probed, a probe may still be running.
         running = [job for job in self._jobs.live("probe", lane.lane_id) if job.digest == lane.fingerprint]
-        client = call.connection.client
         job = (
             await self._jobs.join(running[0])
             if running
@@ -62,7 +61,7 @@ class ProbeOperations:
                 lane.lane_id,
                 lambda job: self._probes.run(lane, job),
                 digest=lane.fingerprint,
-                client=client.name if client is not None else None,
+                client=call.client_name,
             )
         )
         return r.JobAccepted(job_id=job.job_id, state=job.state)

@@ -13,6 +13,7 @@ from typing import Final
 
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.admission.queue import PriorityClass
+from synapse_service.aliases.table import AliasTable
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.lanes.lane import Lane
@@ -47,14 +48,14 @@ class RerankOperations:
         settings: Callable[[], Settings],
         clock: Clock,
         module_generation: int,
-        table_epoch: Callable[[], int],
+        aliases: AliasTable,
     ) -> None:
         self._choice = choice
         self._leases = leases
         self._settings = settings
         self._work = InlineWork(settings, clock)
         self._generation = module_generation
-        self._table_epoch = table_epoch
+        self._aliases = aliases
 
     def register(self, router: Router) -> None:
         """Serve the operation."""
@@ -65,10 +66,11 @@ class RerankOperations:
         lane = self._choice.choose(params.model, "rerank", params)
         deadline = self._work.deadline(call, params)
         class_: PriorityClass = "interactive" if len(params.candidates) <= INTERACTIVE_CANDIDATES else "bulk"
-        with self._leases.holding(lane.lane_id):
+        with self._leases.holding(lane.lane_id), lane.use.request(call.received_at, call.client_name):
             pairs = await self._compose(lane, params, deadline)
             queued = [QueuedRow(pair.id, pair.encoding) for pair in pairs]
             rows = await self._work.compute(lane, params, queued, class_, "f32", deadline)
+            self._choice.confirm(lane, params.model, params)
             return self._result(lane, pairs, rows)
 
     async def _compose(self, lane: Lane, params: p.RerankScore, deadline: float) -> list[ComposedPair]:
@@ -91,11 +93,11 @@ class RerankOperations:
     def _result(self, lane: Lane, pairs: Sequence[ComposedPair], rows: Sequence[bytes]) -> r.Reranked:
         return r.Reranked(
             fingerprint=lane.fingerprint,
-            table_epoch=self._table_epoch(),
+            table_epoch=self._aliases.epoch,
             dims=lane.model.dims,
             provenance=lane.provenance,
             module_generation=self._generation,
-            equivalent_to=[],
+            equivalent_to=self._aliases.equivalents(lane.fingerprint),
             scores=[
                 r.RerankedScore(id=pair.id, score=unpack_scores(row)[0]) for pair, row in zip(pairs, rows, strict=True)
             ],

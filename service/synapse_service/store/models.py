@@ -139,12 +139,17 @@ class Submission(Table):
 
 
 class ResultPage(Table):
-    """One committed page: ``payload`` is the JSON array that is sent, ``ordinals`` the items in it as uint32."""
+    """One committed page: ``payload`` is the JSON array that is sent, ``ordinals`` the items in it as uint32.
+
+    ``table_epoch`` and ``equivalent_to`` (JSON) are what the table of equivalences said when it was committed.
+    """
 
     submission = peewee.ForeignKeyField(Submission, column_name="submission_id", on_delete="CASCADE", index=False)
     page_index = peewee.IntegerField()
     ordinals = peewee.BlobField()
     payload = peewee.BlobField()
+    table_epoch = peewee.IntegerField()
+    equivalent_to = peewee.TextField()
 
     class Meta:
         table_name = "result_page"
@@ -238,6 +243,27 @@ class SelfCheck(Table):
         table_name = "self_check"
 
 
+class Alias(Table):
+    """Two fingerprints that were declared equivalent, in their order; live until it is retracted. Evidence is JSON."""
+
+    first = peewee.TextField()
+    second = peewee.TextField(index=True)
+    declared_epoch = peewee.IntegerField()
+    declared_ms = peewee.IntegerField()
+    evidence = peewee.TextField()
+    retracted_epoch = peewee.IntegerField(null=True)
+    retracted_ms = peewee.IntegerField(null=True)
+    retraction_evidence = peewee.TextField(null=True)
+
+    class Meta:
+        table_name = "alias"
+        primary_key = peewee.CompositeKey("first", "second", "declared_epoch")
+
+
+# Of a pair at most one row is live, whatever the code does.
+Alias.add_index(Alias.first, Alias.second, unique=True, where=Alias.retracted_epoch.is_null())
+
+
 class Pin(Table):
     """A blob that garbage collection must leave alone: who asked for that, and for which model (``subject``)."""
 
@@ -248,6 +274,15 @@ class Pin(Table):
     class Meta:
         table_name = "pin"
         primary_key = peewee.CompositeKey("owner", "subject", "sha256")
+
+
+class WarmLane(Table):
+    """A lane that stays loaded when nobody uses it, because somebody wants that."""
+
+    lane_id = peewee.TextField(primary_key=True)
+
+    class Meta:
+        table_name = "warm_lane"
 
 
 class Install(Table):
@@ -312,7 +347,9 @@ TABLES: Final[tuple[Any, ...]] = (
     Performance,
     SelfTestReference,
     SelfCheck,
+    Alias,
     Pin,
+    WarmLane,
     Install,
     InstallFile,
     DownloadKey,

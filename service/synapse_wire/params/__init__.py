@@ -6,6 +6,7 @@ for that operation. Bounds that JSON types can't express are checked in ``__post
 ``ValueError`` it raises becomes a validation error with the member's path.
 """
 
+from synapse_wire.params.aliases import MAX_EVIDENCE_BYTES, AliasChange, CheckIndex
 from synapse_wire.params.base import (
     NO_CONTROL,
     SAFE_INT,
@@ -31,6 +32,7 @@ from synapse_wire.params.inference import (
     VectorEncoding,
 )
 from synapse_wire.params.jobs import JobRef, JobsList, JobState
+from synapse_wire.params.lanes import LaneRef, LanesKeepWarm, LanesPause, ServicePause
 from synapse_wire.params.models import FileSpec, ModelFiles, ModelLoad, ModelRef, ModelStatus, ModelUnload, ProbeReport
 from synapse_wire.params.service import (
     DEFAULT_DRAIN_MS,
@@ -50,11 +52,14 @@ from synapse_wire.params.service import (
 __all__ = [
     "DEFAULT_DRAIN_MS",
     "DEFAULT_TAIL_LIMIT",
+    "MAX_EVIDENCE_BYTES",
     "NO_CONTROL",
     "SAFE_INT",
+    "AliasChange",
     "CacheGc",
     "CachePin",
     "CatalogRef",
+    "CheckIndex",
     "ClientInfo",
     "Constraints",
     "Count",
@@ -69,6 +74,9 @@ __all__ = [
     "JobState",
     "JobsList",
     "Label",
+    "LaneRef",
+    "LanesKeepWarm",
+    "LanesPause",
     "LogLevel",
     "LogsTail",
     "Millis",
@@ -88,6 +96,7 @@ __all__ = [
     "RerankScore",
     "Scope",
     "ServiceHello",
+    "ServicePause",
     "ServiceShutdown",
     "SettingsGet",
     "SettingsSet",

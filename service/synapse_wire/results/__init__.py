@@ -4,6 +4,7 @@ A member that may be absent is unset, never null, unless its type says null.
 """
 
 from synapse_wire.results.admission import AdmissionStatus, LaneAdmission, QueueDepths
+from synapse_wire.results.aliases import AliasChanged, AliasRow, IndexChecked
 from synapse_wire.results.base import Result
 from synapse_wire.results.cache import BlobHolder, CacheCollected, CachePins, CacheUsage, KeptBlob, ModelPin, ModelUsage
 from synapse_wire.results.catalog import (
@@ -32,6 +33,7 @@ from synapse_wire.results.inference import (
     TruncationDisclosure,
 )
 from synapse_wire.results.jobs import JobAccepted, JobRow, JobsList, JobStatus
+from synapse_wire.results.lanes import DrainError, LaneRow, LanesList, Pause, PauseStatus
 from synapse_wire.results.models import (
     ModelLoadAccepted,
     ModelRow,
@@ -57,6 +59,8 @@ from synapse_wire.results.service import (
 
 __all__ = [
     "AdmissionStatus",
+    "AliasChanged",
+    "AliasRow",
     "BlobHolder",
     "CacheCollected",
     "CachePins",
@@ -69,6 +73,7 @@ __all__ = [
     "DownloadRow",
     "DownloadStatus",
     "DownloadsList",
+    "DrainError",
     "EmbedDiverted",
     "EmbedPage",
     "EmbedVector",
@@ -77,6 +82,7 @@ __all__ = [
     "Envelope",
     "Hello",
     "Holder",
+    "IndexChecked",
     "JobAccepted",
     "JobHandle",
     "JobRow",
@@ -84,6 +90,8 @@ __all__ = [
     "JobsList",
     "KeptBlob",
     "LaneAdmission",
+    "LaneRow",
+    "LanesList",
     "LogEntry",
     "LogTail",
     "ModelLoadAccepted",
@@ -96,6 +104,8 @@ __all__ = [
     "ModelsList",
     "PageItem",
     "PageTruncation",
+    "Pause",
+    "PauseStatus",
     "ProbeLane",
     "ProbeReport",
     "Provenance",

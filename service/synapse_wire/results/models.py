@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from synapse_wire.results.aliases import AliasRow
 from synapse_wire.results.base import Result
 
 
@@ -62,7 +63,7 @@ class ModelsList(Result, frozen=True, kw_only=True):
     module_generation: int
     table_epoch: int
     models: list[ModelRow]
-    aliases: list[dict[str, Any]]
+    aliases: list[AliasRow]
 
 
 class ModelUnloaded(Result, frozen=True, kw_only=True):

@@ -1,0 +1,55 @@
+"""What the clients can do with lanes as such: look at them, load one, keep one loaded.
+
+The methods of both clients, in one file beside each other; the two classes are bases of ``Client`` and
+``AsyncClient``. A program that computes needs none of them: lanes load by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from synapse_client import calls
+from synapse_wire import results as r
+
+if TYPE_CHECKING:
+    from synapse_client.calls import Call
+
+T = TypeVar("T")
+
+
+class LaneMethods:
+    """Of the blocking client."""
+
+    def _run(self, call: Call[T]) -> T:
+        raise NotImplementedError
+
+    def lanes_list(self) -> r.LanesList:
+        """Every lane: its state, memory, counts, speed, and who uses it."""
+        return self._run(calls.lanes_list())
+
+    def lanes_load(self, lane_id: str) -> r.LaneRow:
+        """Load a lane; returns when it is ready."""
+        return self._run(calls.lanes_load(lane_id))
+
+    def lanes_keep_warm(self, lane_id: str, on: bool = True) -> r.LaneRow:
+        """Let a lane stay loaded when nobody uses it, or no longer."""
+        return self._run(calls.lanes_keep_warm(lane_id, on))
+
+
+class AsyncLaneMethods:
+    """Of the asyncio client."""
+
+    async def _run(self, call: Call[T]) -> T:
+        raise NotImplementedError
+
+    async def lanes_list(self) -> r.LanesList:
+        """Every lane: its state, memory, counts, speed, and who uses it."""
+        return await self._run(calls.lanes_list())
+
+    async def lanes_load(self, lane_id: str) -> r.LaneRow:
+        """Load a lane; returns when it is ready."""
+        return await self._run(calls.lanes_load(lane_id))
+
+    async def lanes_keep_warm(self, lane_id: str, on: bool = True) -> r.LaneRow:
+        """Let a lane stay loaded when nobody uses it, or no longer."""
+        return await self._run(calls.lanes_keep_warm(lane_id, on))
