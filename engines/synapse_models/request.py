@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from synapse_models.json_schema import malformed
 from synapse_models.parts import Asked, ChatMessage, JSONValue, Role, text_message
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -143,6 +144,8 @@ class StructuredOutputParams(Asked, frozen=True):
     def __post_init__(self) -> None:
         if (self.format == "json_schema") != (self.schema is not None):
             raise ValueError("structured_output.schema comes with format json_schema, and only with it")
+        if self.schema is not None and (fault := malformed(self.schema)) is not None:
+            raise ValueError(f"structured_output.schema is no JSON schema: {fault}")
         if self.format is None and (self.name is not None or self.strict is not None):
             raise ValueError("structured_output.name and .strict need a format")
 

@@ -37,9 +37,13 @@ class Refusal(Record, frozen=True):
 
 
 class StructuredOutput(Record, frozen=True):
-    """The parsed answer. A wrapper, so that the JSON value null differs from no answer."""
+    """The parsed answer. A wrapper, so that the JSON value null differs from no answer.
+
+    It is of the schema that was asked for, as far as the keywords outside of ``unchecked`` go.
+    """
 
     value: JSONValue
+    unchecked: tuple[str, ...] = ()
 
 
 class TokenAlternative(Record, frozen=True):

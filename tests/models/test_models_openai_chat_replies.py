@@ -573,6 +573,13 @@ async def test_structured_output_comes_from_the_text_and_null_is_a_value(stub: O
             await bound.arun(asking(structured_output=nullable))
 
 
+async def test_an_answer_names_the_keywords_to_which_nobody_held_it(stub: OpenAIStub, bound: Model) -> None:
+    stub.answer(document(completion({"content": '{"k": "2026"}'})))
+    schema = {"type": "object", "properties": {"k": {"type": "string", "pattern": "^a", "minLength": 4}}}
+    response = await bound.arun(asking(structured_output=StructuredOutputParams(format="json_schema", schema=schema)))
+    assert response.choices[0].structured_output == StructuredOutput(value={"k": "2026"}, unchecked=("pattern",))
+
+
 async def test_a_turn_that_calls_a_tool_owes_no_structured_output_yet(stub: OpenAIStub, bound: Model) -> None:
     call = {"id": "A", "function": {"name": "f", "arguments": "{}"}}
     stub.answer(document(completion({"content": None, "tool_calls": [call]}, finish="tool_calls")))

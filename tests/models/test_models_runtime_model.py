@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.bound_models import DEAD_URL, PROMPT, asking, deployment, model, plan, pool
+from fixtures.bound_models import DEAD_URL, HELLO, PROMPT, asking, deployment, model, plan, pool
 from fixtures.openai_stub import OpenAIStub, Scripted, chunk, completion, document, events, streamed
 from synapse_models.audit import LeafDecision, consumed, passed_through
 from synapse_models.canonical import canonical_json
@@ -416,6 +416,28 @@ async def test_an_answer_says_where_it_comes_from(stub: OpenAIStub) -> None:
         Attempt(outcome="overloaded", status=503, request_id="r-1"),
         Attempt(outcome="ok", status=200, request_id="r-2"),
     )
+
+
+@pytest.mark.parametrize("dialect_id", ["openai_chat", "openai_completions"])
+async def test_the_account_of_a_call_travels_as_headers(
+    stub: OpenAIStub, connections: ConnectionPool, dialect_id: str
+) -> None:
+    bound = model(connections, stub.base_url, dialect_id, option_defaults={"organization": "org-1"})
+    source = HELLO if dialect_id == "openai_chat" else PROMPT
+
+    def on(**options: Any) -> Request:
+        return asking(source, dialect_options=DialectOptions(dialect_id=dialect_id, values=options))
+
+    if dialect_id == "openai_completions":
+        stub.answer(document({"choices": [{"text": "Hi"}]}))
+    await bound.arun(on(project="p-1", x=1))
+    (seen,) = stub.seen
+    assert (seen.headers["OpenAI-Organization"], seen.headers["OpenAI-Project"]) == ("org-1", "p-1")
+    assert (seen.body["x"], "organization" in seen.body, "project" in seen.body) == (1, False, False)
+    assert bound.prepare(on()).decisions["dialect_options.organization"].wire_path == "@header:OpenAI-Organization"
+    for value in ("", None, 5, "a\r\nb", "é"):
+        with pytest.raises(RequestRejected, match="header OpenAI-Project, which holds visible ASCII text"):
+            bound.prepare(on(project=value))
 
 
 async def test_a_model_that_isn_t_named_by_the_reply_is_not_made_up(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from synapse_models.audit import LeafDecision, passed_through, rejected
@@ -40,12 +42,26 @@ def _refusal(leaf: str, value: Any, fact: SupportFact) -> str | None:
     return None
 
 
-def decide_option(leaf: str, request: Request, context: CallContext, reserved: frozenset[str]) -> LeafDecision:
-    """The decision on one dialect option: into the body under its own name, unless it isn't this dialect's to say."""
+def decide_option(
+    leaf: str,
+    request: Request,
+    context: CallContext,
+    reserved: frozenset[str],
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> LeafDecision:
+    """The decision on one dialect option: into the body under its own name, unless it isn't this dialect's to say.
+
+    ``headers`` are the options that travel as a header instead, with its name.
+    """
     key = leaf.removeprefix(OPTION_PREFIX)
     options = request.dialect_options
     if options is not None and options.dialect_id != context.dialect_id:
         return rejected(f"it is tagged for {options.dialect_id}, and the model is bound to {context.dialect_id}")
     if key in reserved:
         return rejected("a field of the request or the binding owns this key; say it there")
+    if options is not None and key in headers:
+        value = options.values[key]
+        if not (isinstance(value, str) and value and value.isascii() and value.isprintable()):
+            return rejected(f"it travels as the header {headers[key]}, which holds visible ASCII text")
+        return passed_through(f"@header:{headers[key]}")
     return passed_through("/" + key.replace("~", "~0").replace("/", "~1"))

@@ -14,11 +14,15 @@ from msgspec import Struct
 
 from synapse_models.errors import ProtocolViolation
 from synapse_models.failures import error_in_stream, failure_in
+from synapse_models.request import Request
 from synapse_models.response import FinishReason, TokenAlternative, TokenLogprob, Usage
 from synapse_models.stream import Began
 
 IDENTITY_HEADERS: Final = ("openai-organization", "openai-project", "openai-version")
 """What the head of a reply says of whose account answered, and with which build."""
+
+HEADER_OPTIONS: Final[Mapping[str, str]] = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
+"""Dialect options that say on whose account a call is made. They travel as headers."""
 
 DONE: Final = b"[DONE]"
 """The data of the event that ends a stream."""
@@ -32,6 +36,20 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = {
     "abort": "error",
     "error": "error",
 }
+
+
+def option_headers(request: Request) -> dict[str, str]:
+    """The headers that the options of a request ask for."""
+    options = request.dialect_options
+    if options is None:
+        return {}
+    return {header: options.values[key] for key, header in HEADER_OPTIONS.items() if key in options.values}
+
+
+def body_options(request: Request) -> dict[str, Any]:
+    """The options of a request that go into the body."""
+    options = request.dialect_options
+    return {} if options is None else {k: value for k, value in options.values.items() if k not in HEADER_OPTIONS}
 
 
 def finish_reason(raw: str | None) -> FinishReason | None:

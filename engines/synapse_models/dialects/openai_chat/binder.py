@@ -20,7 +20,7 @@ from synapse_models.dialect import (
 from synapse_models.dialects.openai_chat import requests
 from synapse_models.dialects.openai_chat.replies import read_reply
 from synapse_models.dialects.openai_chat.streams import ChatStream
-from synapse_models.dialects.openai_wire import IDENTITY_HEADERS
+from synapse_models.dialects.openai_wire import IDENTITY_HEADERS, option_headers
 from synapse_models.request import Request
 from synapse_models.response import Response
 
@@ -64,7 +64,8 @@ class ChatBinder:
         return requests.decide(leaf, value, request, context)
 
     def encode(self, request: Request, context: CallContext) -> WireRequest:
-        return WireRequest(method="POST", path="/chat/completions", headers={}, body=requests.encode(request, context))
+        body = requests.encode(request, context)
+        return WireRequest(method="POST", path="/chat/completions", headers=option_headers(request), body=body)
 
     def decode(self, reply: WireReply, _request: Request, _context: CallContext) -> Response:
         return read_reply(reply.body)

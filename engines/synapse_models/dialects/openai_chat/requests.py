@@ -10,6 +10,7 @@ from synapse_models.capabilities import leaf_owner
 from synapse_models.dialect import CallContext, Unsupported
 from synapse_models.dialects.decisions import decide_option, refused_by_profile
 from synapse_models.dialects.openai_chat.messages import misplaced, wire_messages, wire_places
+from synapse_models.dialects.openai_wire import HEADER_OPTIONS, body_options
 from synapse_models.leaves import OPTION_PREFIX
 from synapse_models.parts import ImagePart, ToolCallPart, ToolResultPart
 from synapse_models.request import ChatInput, NamedFunction, Request
@@ -65,7 +66,7 @@ _Rule: TypeAlias = Callable[[Any, Request, CallContext], LeafDecision]
 def decide(leaf: str, value: Any, request: Request, context: CallContext) -> LeafDecision:
     """The decision on one active leaf. Raises KeyError for a path that is no leaf."""
     if leaf.startswith(OPTION_PREFIX):
-        return decide_option(leaf, request, context, RESERVED)
+        return decide_option(leaf, request, context, RESERVED, HEADER_OPTIONS)
     decision = consumed("/" + _SAME_NAME[leaf]) if leaf in _SAME_NAME else _RULES[leaf](value, request, context)
     if decision.kind == "rejected":
         return decision
@@ -92,8 +93,7 @@ def encode(request: Request, context: CallContext) -> dict[str, Any]:
     _tools(request, body)
     if (form := _response_format(request)) is not None:
         body["response_format"] = form
-    if request.dialect_options is not None:
-        body.update(request.dialect_options.values)
+    body.update(body_options(request))
     return body
 
 

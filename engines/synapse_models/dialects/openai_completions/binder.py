@@ -20,7 +20,7 @@ from synapse_models.dialect import (
 from synapse_models.dialects.openai_completions import requests
 from synapse_models.dialects.openai_completions.replies import read_reply
 from synapse_models.dialects.openai_completions.streams import CompletionStream
-from synapse_models.dialects.openai_wire import IDENTITY_HEADERS
+from synapse_models.dialects.openai_wire import IDENTITY_HEADERS, option_headers
 from synapse_models.request import Request
 from synapse_models.response import Response
 
@@ -51,7 +51,8 @@ class CompletionBinder:
         return requests.decide(leaf, value, request, context)
 
     def encode(self, request: Request, context: CallContext) -> WireRequest:
-        return WireRequest(method="POST", path="/completions", headers={}, body=requests.encode(request, context))
+        body = requests.encode(request, context)
+        return WireRequest(method="POST", path="/completions", headers=option_headers(request), body=body)
 
     def decode(self, reply: WireReply, request: Request, context: CallContext) -> Response:
         return read_reply(reply.body, request, context)

@@ -9,6 +9,7 @@ from synapse_models.audit import LeafDecision, consumed, rejected
 from synapse_models.capabilities import leaf_owner
 from synapse_models.dialect import CallContext, Unsupported
 from synapse_models.dialects.decisions import decide_option, refused_by_profile
+from synapse_models.dialects.openai_wire import HEADER_OPTIONS, body_options
 from synapse_models.leaves import LEAVES, OPTION_PREFIX
 from synapse_models.request import CompletionInput, Request
 from synapse_models.specs import DIALECT_SPECS
@@ -57,7 +58,7 @@ _Rule: TypeAlias = Callable[[Any, Request, CallContext], LeafDecision]
 def decide(leaf: str, value: Any, request: Request, context: CallContext) -> LeafDecision:
     """The decision on one active leaf. Raises KeyError for a path that is no leaf."""
     if leaf.startswith(OPTION_PREFIX):
-        return decide_option(leaf, request, context, RESERVED)
+        return decide_option(leaf, request, context, RESERVED, HEADER_OPTIONS)
     if leaf in _SAME_NAME:
         decision = consumed("/" + _SAME_NAME[leaf])
     elif leaf in _RULES:
@@ -87,8 +88,7 @@ def encode(request: Request, context: CallContext) -> dict[str, Any]:
     if request.scheduling.stream:
         body["stream_options"] = {"include_usage": True}
     _scoring(request, context, body)
-    if request.dialect_options is not None:
-        body.update(request.dialect_options.values)
+    body.update(body_options(request))
     return body
 
 
