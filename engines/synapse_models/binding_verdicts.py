@@ -162,7 +162,7 @@ def remedy_for(work: BindingWork, key: str, dialect: AxisVerdict, model: AxisVer
         else:
             ways.append("change the option")
     elif work.wanted.profile.capability(key).support == "unknown":
-        ways.append("say in a profile that the model has it")
+        ways.append(f"say 'capabilities: {{{key}: supported}}' in a profile of your own")
     else:
         ways.append("use another model")
     ways.append(f"run {', '.join(need.sources)} with another model" if need is not None else f"remove '{key}'")

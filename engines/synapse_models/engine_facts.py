@@ -238,6 +238,10 @@ ENGINES: Final[Mapping[str, Engine]] = {engine.id: engine for engine in (_VLLM, 
 class ServingReconciler(Protocol):
     """Answers what a server must do. Injected into ``reconcile()``."""
 
+    def knows(self, engine_id: str) -> bool:
+        """Whether there are rules for this engine; without any, replies are all that can be checked."""
+        ...
+
     def judge(self, need: ServingRequirement, launch: LaunchView) -> tuple[tuple[str, Verdict], ...]:
         """(constraint id, verdict) of everything that bears on ``need``; never empty."""
         ...
@@ -248,6 +252,9 @@ class ServingConstraints:
 
     def __init__(self, engines: Mapping[str, Engine] = ENGINES) -> None:
         self._engines = engines
+
+    def knows(self, engine_id: str) -> bool:
+        return engine_id in self._engines
 
     def judge(self, need: ServingRequirement, launch: LaunchView) -> tuple[tuple[str, Verdict], ...]:
         engine = self._engines.get(launch.engine_id)

@@ -15,7 +15,7 @@ from synapse_models.default_audit import audit_defaults
 from synapse_models.deployment_plan import finalise, reconcile_deployment
 from synapse_models.diagnostics import AxisVerdict, Diagnostic
 from synapse_models.dialect import DialectBinder
-from synapse_models.engine_facts import ServingConstraints, ServingReconciler
+from synapse_models.engine_facts import ENGINES, UNKNOWN_ENGINE, ServingConstraints, ServingReconciler
 from synapse_models.parts import Record
 from synapse_models.plans import (
     BindingCapabilityPlan,
@@ -82,6 +82,8 @@ def reconcile(
                 findings += said
                 group.remove(plan)
                 del bindings[plan.binding_id]
+        if server.engine_id != UNKNOWN_ENGINE and not rules.knows(server.engine_id):
+            findings.append(_no_rules(server))
         deployment, said = reconcile_deployment(server, group, rules)
         findings += said
         if deployment is None:
@@ -109,4 +111,16 @@ def _no_server(root: str, group: list[BindingCapabilityPlan]) -> Diagnostic:
         summary="has no deployment",
         axes=(AxisVerdict(axis="deployment", subject=root, verdict=missing, mark="fail"),),
         remedy="hand in the deployment of this root",
+    )
+
+
+def _no_rules(server: DeploymentReconcileInput) -> Diagnostic:
+    said = "has no rules here; its name is kept, and replies are all that is checked"
+    return Diagnostic(
+        severity="warning",
+        code="engine_without_rules",
+        model=server.root_key,
+        summary="is served by an engine that nothing is known of",
+        axes=(AxisVerdict(axis="engine", subject=server.engine_id, verdict=said, mark="unknown"),),
+        remedy=f"if it is one of {', '.join(sorted(ENGINES))}, name it so",
     )

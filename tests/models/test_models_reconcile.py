@@ -313,7 +313,9 @@ def test_an_unknown_model_is_only_used_where_a_reply_can_prove_it() -> None:
     assert "response.reasoning_present" in [check.verifier for check in plan.request_checks]
     error = only_error(run(binding(declared={"multimodal_input": True})))
     assert error.axes[-1].verdict == "isn't known to have it, and no reply could show it"
-    assert error.remedy == "say in a profile that the model has it, or remove 'multimodal_input'"
+    assert error.remedy == (
+        "say 'capabilities: {multimodal_input: supported}' in a profile of your own, or remove 'multimodal_input'"
+    )
 
 
 def test_a_known_model_needs_no_proof() -> None:
@@ -507,6 +509,14 @@ def test_a_check_of_each_reply_does_not_wait_for_the_server() -> None:
         "response.input_scores_complete",
         "response.token_text_present",
     }
+
+
+def test_an_engine_of_which_nothing_is_known_keeps_its_name_and_is_told() -> None:
+    result = run(binding(declared={"sampled_logprobs": True}), server(engine_id="vlm", engine_source="config"))
+    assert (result.ok, codes(result)) == (True, ["engine_without_rules"])
+    assert result.diagnostics[0].remedy == "if it is one of llama_cpp, sglang, vllm, name it so"
+    assert result.runtime_plans["m"].engine_id == "vlm"
+    assert codes(run(binding(), server())) == []
 
 
 def test_what_nobody_asked_for_is_off_where_the_server_is_not_known_to_do_it() -> None:

@@ -118,6 +118,10 @@ def _print(output: Output, declarations: Declarations, result: ReconcileResult, 
                 state, why = "no", ""
             rows.append([name, f"{binding.dialect_id} {binding.wire_version}", key, state, why])
     output.table(["model", "dialect", "capability", "available", "note"], rows)
+    for name, model in declarations.models.items():
+        base = declarations.models.get(model.base or "")
+        if base is not None and (base.args or base.options or base.capabilities):
+            output.line(f"{name}: has the server of {base.name} and none of its args and capabilities")
     for name, note in notes.items():
         if note["overridden"]:
             output.line(f"{name}: your profile replaces {', '.join(note['overridden'])}")
