@@ -42,6 +42,7 @@ _SERVING: Final[Mapping[str, tuple[RequirementName, ...]]] = {
     "top_logprobs": ("top_logprobs_breadth",),
     "reasoning": ("reasoning_parser",),
     "function_tools": ("tool_call_parser",),
+    "fim": ("suffix",),
 }
 """Capability → what a server must do for it."""
 

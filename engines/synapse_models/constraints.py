@@ -32,7 +32,8 @@ VERIFIERS: Final[Mapping[RequirementName, str]] = {
     "tool_call_parser": "response.tool_calls_present",
     "tokenizer": "response.token_text_present",
 }
-"""Requirement → the check of each reply that stands in for a check of the server, by name."""
+"""Requirement → the check of each reply that stands in for a check of the server, by name. A server that ignores a
+suffix answers as any other, so no reply can stand in there."""
 
 PROBE: Final = "Engine.verify_deployment"
 """The verifier of checks that only the server itself can answer."""
@@ -297,8 +298,10 @@ class ParserConstraint(_Constraint, frozen=True, kw_only=True):
 
 
 class AbsentConstraint(_Constraint, frozen=True, kw_only=True):
-    """The engine doesn't do it in these versions, whatever its parameters."""
+    """The engine doesn't do it in these versions, whatever its parameters. ``stage`` is who may still show that it
+    does, where the version isn't among them."""
 
+    stage: Stage = "request"
     why: str
     remedy: str
 
@@ -309,4 +312,7 @@ class AbsentConstraint(_Constraint, frozen=True, kw_only=True):
                 remedy=self.remedy,
             )
         # A version beyond those that were looked at may have learnt it, which is no proof that it has.
-        return residual(need, f"it is only known that {launch.engine_id} {self.why} ({self.versions})")
+        known = f"it is only known that {launch.engine_id} {self.why} ({self.versions})"
+        if self.stage == "request":
+            return residual(need, known)
+        return Unresolved(stage="setup", verifier=PROBE, reason=known, evidence="a server that names its version")

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from msgspec import structs
 
 from synapse_models.constraints import (
+    VERIFIERS,
     AbsentConstraint,
     BreadthConstraint,
     Companion,
@@ -24,7 +25,7 @@ from synapse_models.constraints import (
 )
 from synapse_models.deployment import Deployment, ServingFacts
 from synapse_models.parts import JSONValue, Record
-from synapse_models.serving import LaunchView, ServingRequirement, Verdict, VersionRange
+from synapse_models.serving import LaunchView, Satisfied, ServingRequirement, Verdict, VersionRange
 
 UNKNOWN_ENGINE: Final = "unknown"
 
@@ -79,8 +80,11 @@ def _read_sglang(reply: Mapping[str, Any]) -> ServingFacts:
 
 
 def _read_llama_cpp(reply: Mapping[str, Any]) -> ServingFacts:
-    # The server tokenizes by itself and can't be started without its vocabulary.
-    return ServingFacts(engine_version=_text(reply.get("build_info")), tokenizer_available=True)
+    # A build that isn't llama.cpp's own calls itself b0, which is no version. The server tokenizes by itself and can't
+    # be started without its vocabulary.
+    build = _text(reply.get("build_info"))
+    known = build if build is not None and not build.startswith("b0-") else None
+    return ServingFacts(engine_version=known, tokenizer_available=True)
 
 
 def _tokenizer(engine: str) -> FlagConstraint:
@@ -224,9 +228,18 @@ _LLAMA_CPP: Final = Engine(
             id="llama_cpp.no_input_scores",
             requirement="complete_input_scores",
             versions=VersionRange(before="b11435"),
-            source="ggml-org/llama.cpp issue 27174; seen in b11434",
+            source="ggml-org/llama.cpp issue 27174; seen in b11434 and in xllamacpp 2026.10.11549, which has no build",
             why="returns log-probabilities of generated tokens only",
             remedy="use an engine that scores its input (vllm, sglang), or take input_scoring out",
+        ),
+        AbsentConstraint(
+            id="llama_cpp.suffix_ignored",
+            requirement="suffix",
+            versions=_EVERY,
+            source="the probe of xllamacpp 2026.10.11549: as many input tokens with a suffix as without",
+            stage="setup",
+            why="reads a prompt and drops its suffix",
+            remedy="use another engine, or take fim out",
         ),
     ),
 )
@@ -262,5 +275,7 @@ class ServingConstraints:
         found = tuple((rule.id, rule.judge(need, launch)) for rule in rules if rule.requirement == need.name)
         if found:
             return found
+        if need.name not in VERIFIERS:
+            return ((f"{launch.engine_id}.no_rule", Satisfied(by="nothing is known against it")),)
         why = f"nothing is known of how {launch.engine_id} does this"
         return ((f"{launch.engine_id}.no_rule", residual(need, why)),)

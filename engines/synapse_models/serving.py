@@ -14,7 +14,7 @@ from synapse_models.deployment import ServingFacts
 from synapse_models.parts import JSONValue, Record
 
 RequirementName = Literal[
-    "complete_input_scores", "top_logprobs_breadth", "reasoning_parser", "tool_call_parser", "tokenizer"
+    "complete_input_scores", "top_logprobs_breadth", "reasoning_parser", "tool_call_parser", "tokenizer", "suffix"
 ]
 Stage = Literal["setup", "request"]
 ConstraintKind = Literal["correctness", "performance"]

@@ -12,6 +12,7 @@ import pytest
 from fixtures.bound_models import HELLO, PROMPT, asking, context, model, pool
 from fixtures.openai_stub import OpenAIStub, document, event_bytes, events
 from synapse_models.audit import at_pointer
+from synapse_models.continuation import ScoredPair, continuation_score
 from synapse_models.dialect import WireReply
 from synapse_models.errors import (
     ModelError,
@@ -291,6 +292,45 @@ def test_a_begin_token_and_pieces_of_characters_are_scored_too() -> None:
     prompt_ = asking(CompletionInput(text="日"), scoring=ScoringParams(input_scoring=True))
     for tokens in (["bytes:\\xe6", "bytes:\\x97", "bytes:\\xa5", " a"], ["\ufffd", "\ufffd", "\ufffd", " a"]):
         assert read(changed(text="日 a", tokens=tokens), prompt_).input_scoring is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "pieces"),
+    [
+        ("a😀b", ["a", "ð\x9f", "\x98\x80", "b"], [None, b"\xf0\x9f", b"\x98\x80", None]),
+        # Both readings lead on from the first token; only one of them arrives.
+        ("Ãb", ["Ã", "\x83", "b"], [b"\xc3", b"\x83", None]),
+        ("ÃÃ", ["<s>", "Ã", "\x83", "Ã"], [None, b"\xc3", b"\x83", None]),
+        ("é", ["Ã", "©", "</s>"], [b"\xc3", b"\xa9", None]),
+    ],
+)
+def test_pieces_of_characters_that_are_spelled_one_character_a_byte_are_bytes(
+    text: str, tokens: list[str], pieces: list[bytes | None]
+) -> None:
+    body = changed(
+        text=text,
+        tokens=tokens,
+        token_logprobs=[None, *(-0.5 for _ in tokens[1:])],
+        usage={"prompt_tokens": len(tokens), "completion_tokens": 0},
+    )
+    request = asking(CompletionInput(text=text), scoring=ScoringParams(input_scoring=True))
+    scored = read(body, request).input_scoring
+    assert scored is not None
+    assert [token.token_bytes for token in scored.tokens] == pieces
+    if tokens[0] == "a":
+        assert continuation_score(ScoredPair(context="a", continuation="😀b"), scored).tokens == 3
+
+
+def test_bytes_that_aren_t_the_input_s_don_t_spell_it() -> None:
+    body = changed(
+        text="a😀",
+        tokens=["a", "ð\x9f", "\x98"],
+        token_logprobs=[None, -1, -1],
+        usage={"prompt_tokens": 3, "completion_tokens": 0},
+    )
+    request = asking(CompletionInput(text="a😀"), scoring=ScoringParams(input_scoring=True))
+    with pytest.raises(OutputContractViolation, match="don't spell the input"):
+        read(body, request)
 
 
 INCOMPLETE: dict[str, tuple[dict[str, Any], str]] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from synapse_models.constraints import PROBE
 from synapse_models.deployment import Deployment, ServingFacts
 from synapse_models.engine_facts import ENGINES, ServingConstraints
 from synapse_models.parts import JSONValue
@@ -30,6 +31,7 @@ CAPABILITY = {
     "reasoning_parser": "reasoning",
     "tool_call_parser": "function_tools",
     "tokenizer": "input_scoring",
+    "suffix": "fim",
 }
 
 
@@ -161,6 +163,17 @@ def test_a_llama_cpp_that_nobody_looked_at_is_neither_refused_nor_trusted(versio
     assert verdict.verifier == "response.input_scores_complete"
 
 
+def test_llama_cpp_drops_a_suffix_and_no_reply_would_tell() -> None:
+    assert isinstance(judge("suffix", "llama_cpp", "b11434", managed=False), Conflict)
+    verdict = judge("suffix", "llama_cpp", None, managed=False)
+    assert isinstance(verdict, Unresolved)
+    assert (verdict.stage, verdict.verifier) == ("setup", PROBE)
+    need = ServingRequirement(name="suffix", capability="fim", sources=("m",))
+    for engine in ("vllm", "unknown"):
+        ((_, elsewhere),) = ServingConstraints().judge(need, LaunchView(engine_id=engine, managed=False))
+        assert isinstance(elsewhere, Satisfied)
+
+
 @pytest.mark.parametrize(("version", "allowed"), [("0.10.0", 5), ("0.10.1", 20)])
 def test_how_many_alternatives_vllm_allows_by_itself_depends_on_its_version(version: str, allowed: int) -> None:
     assert isinstance(judge("top_logprobs_breadth", "vllm", version, minimum=allowed), Satisfied)
@@ -274,7 +287,7 @@ def test_an_engine_without_rules_is_checked_by_its_replies() -> None:
 
 def test_every_constraint_names_its_source_and_is_a_matter_of_correctness_or_speed() -> None:
     ids = [rule.id for engine in ENGINES.values() for rule in engine.constraints]
-    assert len(ids) == len(set(ids)) == 12
+    assert len(ids) == len(set(ids)) == 13
     for engine in ENGINES.values():
         for rule in engine.constraints:
             assert rule.id.startswith(engine.id + ".")
@@ -361,6 +374,8 @@ async def test_llama_cpp_names_its_build() -> None:
     facts, _ = await asked("llama_cpp", {"/props": {"build_info": "b8681-Debian", "total_slots": 4}})
     assert facts == ServingFacts(engine_version="b8681-Debian", tokenizer_available=True)
     assert parse_version("b8681-Debian") == ((8681,), 0)
+    nameless, _ = await asked("llama_cpp", {"/props": {"build_info": "b0-unknown"}})
+    assert nameless == ServingFacts(tokenizer_available=True)
 
 
 @pytest.mark.parametrize("reply", [None, [], "text", {}, {"version": 3}])

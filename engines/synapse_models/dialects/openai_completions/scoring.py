@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from synapse_models.dialects.openai_completions.wire import WireLogprobs, WirePromptToken
 from synapse_models.errors import OutputContractViolation, ProtocolViolation
@@ -53,11 +53,17 @@ def take_echo_apart(
     if total < boundary or (usage.output_tokens is not None and total != boundary + usage.output_tokens):
         raise incomplete(f"{total} scores for {boundary} tokens of input and {usage.output_tokens} of output")
     given = logprobs.tokens[:boundary]
-    if not _spells(given, prompt):
+    pieces = _spelling(given, prompt)
+    if pieces is None:
         raise incomplete("the scored tokens don't spell the input")
     tops = logprobs.top_logprobs or []
     scored = tuple(
-        InputToken(token=token, logprob=logprobs.token_logprobs[at], alternatives=_alternatives(tops, at, alternatives))
+        InputToken(
+            token=token,
+            logprob=logprobs.token_logprobs[at],
+            token_bytes=pieces[at],
+            alternatives=_alternatives(tops, at, alternatives),
+        )
         for at, token in enumerate(given)
     )
     return Echo(checked(scored, boundary), text[len(prompt) :], sampled(logprobs, alternatives, start=boundary))
@@ -147,11 +153,48 @@ def _alternatives(tops: Sequence[dict[str, float] | None], at: int, alternatives
     return tuple(TokenAlternative(token=token, logprob=score) for token, score in (tops[at] or {}).items())
 
 
-def _spells(tokens: Sequence[str], prompt: str) -> bool:
-    """True when the tokens contain the prompt. Not decidable, hence true, where one is a piece of a character."""
-    if any(token.startswith(_BYTES_PREFIX) or "�" in token for token in tokens):
-        return True
-    return prompt in "".join(tokens)
+def _spelling(tokens: Sequence[str], prompt: str) -> Sequence[bytes | None] | None:
+    """The bytes of each token that isn't its text's, None in all when the tokens don't spell the prompt.
+
+    Not decidable, hence taken as spelling it, where a token is a piece of a character that its server doesn't spell.
+    Some servers spell such a piece with one character a byte.
+    """
+    plain: list[bytes | None] = [None] * len(tokens)
+    if any(token.startswith(_BYTES_PREFIX) or "�" in token for token in tokens) or prompt in "".join(tokens):
+        return plain
+    # What came before a begin-of-text token is nothing, so a spelling may begin at any token. At most two readings of
+    # a token lead on from a place, so few places are open at once: each is kept with the readings that led to it.
+    whole = prompt.encode()
+    open_places: dict[int, _Read] = {}
+    for last, token in enumerate(tokens):
+        ahead: dict[int, _Read] = {}
+        for at, before in {**open_places, 0: None}.items():
+            for reading, piece in ((None, token.encode()), *_as_bytes(token)):
+                if whole.startswith(piece, at):
+                    ahead.setdefault(at + len(piece), (before, reading))
+        if len(whole) in ahead:
+            read: _Read = ahead[len(whole)]
+            for place in range(last, -1, -1):
+                if read is None:
+                    break
+                read, plain[place] = read
+            return plain
+        open_places = ahead
+    return None
+
+
+_Read: TypeAlias = "tuple[_Read, bytes | None] | None"
+"""A reading of a token, after the readings of those before it."""
+
+
+def _as_bytes(token: str) -> tuple[tuple[bytes, bytes], ...]:
+    if token.isascii():
+        return ()
+    try:
+        piece = token.encode("latin-1")
+    except UnicodeEncodeError:
+        return ()
+    return ((piece, piece),)
 
 
 def _token_id(key: str) -> int | None:
