@@ -1,4 +1,4 @@
-"""What the NVIDIA driver says about this machine, printed as one line of JSON: `python -m synapse_engines.cuda_probe`.
+"""What the NVIDIA driver says about this machine, as a last line of JSON: `python -m synapse_engines.cuda_probe`.
 
 Run by `devices` in a process of its own, because starting the driver can hang or crash, and cannot be undone. Uses
 the driver library through ctypes and opens no device context. Figures and codes are those of the CUDA driver API
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -66,8 +67,12 @@ def main() -> None:
         findings = query(ctypes.CDLL)
     except DriverUnusable as error:
         findings = {"error": str(error)}
-    sys.stdout.write(json.dumps(findings))
+    # On a line of its own, whatever the driver may have printed before.
+    sys.stdout.write(f"\n{json.dumps(findings)}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
     main()
+    # Straight out: what a driver does at exit can crash or hang, and has nothing to say any more.
+    os._exit(0)

@@ -89,11 +89,6 @@ class Host:
     cuda: Callable[[], CudaRecord | str]
 
 
-def probe_all(host: Host) -> tuple[DeviceEvidence, ...]:
-    """Evidence of every kind of device. Blocks for as long as the CUDA probe takes; call it on a thread."""
-    return tuple(probe(host) for probe in PROBES.values())
-
-
 def probe_metal(host: Host) -> DeviceEvidence:
     """Apple's GPU, computed on by MLX. Every Mac with Apple silicon has one."""
     facts = {"platform": host.platform, "machine": host.machine}
@@ -217,7 +212,7 @@ def read_cuda(command: tuple[str, ...], timeout_s: float) -> CudaRecord | str:
     """Runs the CUDA probe and returns what it found, or why it found nothing: no driver, a crash, a hang, nonsense."""
     try:
         finished = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=True)
-        found = json.loads(finished.stdout)
+        found = json.loads(finished.stdout.rstrip().rpartition(b"\n")[2])
         if "error" in found:
             return str(found["error"])
         return CudaRecord(

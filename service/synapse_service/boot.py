@@ -52,6 +52,7 @@ from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
+from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import Logs, configure, get_logger
@@ -259,6 +260,7 @@ def _assemble(
         counters=jobs.counters,
         hub=hub,
     )
+    devices = DeviceGate(_evidence)
     lane_parts = assemble_lanes(
         environ=environ,
         store=database,
@@ -267,6 +269,7 @@ def _assemble(
         clock=clock,
         settings=current,
         os_build=machine.os_build,
+        devices=devices,
         module_generation=generation,
         hub=hub,
     )
@@ -310,7 +313,7 @@ def _assemble(
         leases=leases,
         ledger=ledger,
         settings=current,
-        evidence=_evidence,
+        devices=devices,
         module_generation=generation,
         aliases=aliases,
     ).register(router)

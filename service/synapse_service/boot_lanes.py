@@ -19,6 +19,7 @@ from synapse_service.config import Settings
 from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
 from synapse_service.lanes.catalog_lanes import CatalogLanes, catalog_model
+from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.feed import LaneFeed, summary
 from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.keep_warm import KeptWarm
@@ -35,6 +36,7 @@ from synapse_service.lanes.serving import Pacing
 from synapse_service.lanes.worker_launch import worker_launch
 from synapse_service.operations.extensions.lanes import LaneExtensions
 from synapse_service.store.database import Store
+from synapse_wire.errors import SynapseError
 
 INTERACTIVE_TOKENS: Final = 3072
 """Tokens of interactive rows that share one worker call."""
@@ -69,6 +71,7 @@ def assemble_lanes(
     clock: Clock,
     settings: Callable[[], Settings],
     os_build: str,
+    devices: DeviceGate,
     module_generation: int,
     hub: EventHub,
 ) -> LaneParts:
@@ -98,7 +101,12 @@ def assemble_lanes(
     async def keep_quarantine(lane: Lane) -> None:
         await lanes.keep_quarantine(lane)
 
-    def make_lane(model: LaneModel, quarantine: Quarantine, self_check: LaneSelfCheck | None) -> Lane:
+    def make_lane(
+        model: LaneModel,
+        quarantine: Quarantine,
+        self_check: LaneSelfCheck | None,
+        unavailable: SynapseError | None = None,
+    ) -> Lane:
         lane = Lane(
             model,
             loader=loader,
@@ -111,13 +119,14 @@ def assemble_lanes(
             on_quarantine=keep_quarantine,
             quarantine=quarantine,
             self_check=self_check,
+            unavailable=unavailable,
         )
         feed.follow(lane)
         return lane
 
     def free_form(registration: Registration, quarantined: str | None) -> Lane:
         model = registration.lane_model(ENGINE_BUILDS[registration.manifest.engine])
-        return make_lane(model, Quarantine(quarantined), None)
+        return make_lane(model, Quarantine(quarantined), None, devices.refusal(model.engine, model.lane_id))
 
     def of_catalog(entry: CatalogEntry, lane: CatalogLane) -> Lane:
         return make_lane(catalog_model(entry, lane), CoolDown(clock), self_checks.of(entry, lane))
@@ -136,7 +145,9 @@ def assemble_lanes(
         leases=leases,
         cpu_lanes=lambda: settings().cpu_lanes,
     )
-    lanes.restore(records.load_all())
+    if not_served := lanes.restore(records.load_all()):
+        records.let_go(not_served)
+        models.pins.restore()
 
     def install_changed(catalog_id: str) -> None:
         for lane in lanes.catalog.known():

@@ -13,12 +13,12 @@ import pytest
 
 from synapse_engines.cuda_probe import DriverUnusable, query
 from synapse_engines.devices import (
+    PROBES,
     CudaRecord,
     DeviceEvidence,
     Host,
     distribution_installed,
     module_installed,
-    probe_all,
     probe_ane,
     probe_cpu,
     probe_cuda,
@@ -150,7 +150,7 @@ def test_cpu_needs_a_known_architecture_with_avx2_and_openvino(
 
 
 def test_all_kinds_are_reported_in_one_order() -> None:
-    assert [evidence.backend for evidence in probe_all(host())] == ["metal", "ane", "cuda", "vulkan", "cpu"]
+    assert [probe(host()).backend for probe in PROBES.values()] == ["metal", "ane", "cuda", "vulkan", "cpu"]
 
 
 # How this machine is read.
@@ -179,8 +179,8 @@ def test_modules_and_distributions_are_found_by_name() -> None:
 def test_looking_at_this_machine_imports_no_engine() -> None:
     program = (
         "import sys\n"
-        "from synapse_engines.devices import probe_all, this_host\n"
-        "probe_all(this_host())\n"
+        "from synapse_engines.devices import PROBES, this_host\n"
+        "[probe(this_host()) for probe in PROBES.values()]\n"
         "print([name for name in ('numpy', 'openvino', 'openvino_telemetry', 'mlx.core') if name in sys.modules])\n"
     )
     finished = subprocess.run((sys.executable, "-c", program), capture_output=True, text=True, timeout=60)

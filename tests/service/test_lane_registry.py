@@ -14,13 +14,14 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import History, StubLoader, ask, make_lane, no_catalog, paper_registration, until
 from fixtures.workers import expected_text
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.catalog.pins import set_pins
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.records import StoredLanes
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
-from synapse_service.store.models import ModelFile
+from synapse_service.store.models import Model, ModelFile, Pin
 from synapse_wire.errors import SynapseError
 
 ROW = [5, 6, 7]
@@ -42,7 +43,7 @@ class Shelf:
         self.lanes = LaneRegistry(
             self.records, self._make, catalog=no_catalog(), leases=self.leases, cpu_lanes=lambda: self.cpu_lanes
         )
-        self.lanes.restore(self.records.load_all())
+        self.not_served = self.lanes.restore(self.records.load_all())
 
     def _make(self, registration: Registration, quarantined: str | None) -> Lane:
         return make_lane(
@@ -136,6 +137,46 @@ async def test_switching_cpu_lanes_off_hides_and_refuses_them_and_deletes_nothin
     shelf.cpu_lanes = True
     assert shelf.ids == ["cpu", "metal"]
     assert shelf.lanes.get("cpu").fingerprint == cpu.fingerprint
+
+
+@pytest.mark.parametrize("engine", ["ort", "llama", "owned-vulkan", "remote_openai_compatible"])
+async def test_a_stored_engine_that_is_not_ours_is_not_brought_back_and_what_kept_its_files_goes(
+    shelf: Shelf, engine: str, expected_warnings: ExpectedWarnings
+) -> None:
+    """Red without ``let_go``: nothing could ever give the files of such a model back."""
+    expected_warnings("registration_not_served")
+    await shelf.register("good", engine="owned-metal")
+    old = paper_registration("old", engine=engine)
+    await shelf.records.save(old, "syn1-" + "0" * 64, None, None)
+
+    def pin() -> None:
+        for subject in ("good", "old"):
+            set_pins("me", subject, ["e" * 64])
+            set_pins("somebody", subject, ["c" * 64])
+
+    shelf.store.write_sync(pin)
+    shelf.restart()
+    assert shelf.ids == ["good"]
+    assert shelf.not_served == ["old"]
+    assert expected_warnings.fields("registration_not_served") == {"model_id": "old", "reason": "engine"}
+    shelf.records.let_go(shelf.not_served)
+    kept = shelf.store.read_sync(lambda: {row.subject for row in Pin.select()})
+    roots = shelf.store.read_sync(lambda: {file.model_id for file in ModelFile.select()})
+    models = shelf.store.read_sync(lambda: sorted(row.model_id for row in Model.select()))
+    assert (kept, roots, models) == ({"good"}, {"good"}, ["good", "old"])
+
+
+async def test_a_registration_that_can_not_be_read_keeps_no_other_from_coming_back(
+    shelf: Shelf, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("registration_not_read")
+    await shelf.register("a")
+    await shelf.register("b")
+    shelf.store.write_sync(lambda: Model.update(profile="{}").where(Model.model_id == "a").execute())
+    shelf.restart()
+    assert (shelf.ids, shelf.not_served) == (["b"], [])
+    assert expected_warnings.fields("registration_not_read")["model_id"] == "a"
+    assert shelf.store.read_sync(lambda: ModelFile.select().where(ModelFile.model == "a").count()) == 3
 
 
 async def test_a_quarantine_outlives_restarts_until_it_is_released(shelf: Shelf) -> None:

@@ -24,6 +24,7 @@ from synapse_service.certify.ledger import Certification, CertificationLedger
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
+from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.manifest import Manifest
 from synapse_service.lanes.records import StoredLanes
@@ -79,7 +80,7 @@ class Desk:
             leases=self.leases,
             ledger=self.ledger,
             settings=lambda: self.settings,
-            evidence=self._evidence,
+            devices=DeviceGate(self._evidence),
             module_generation=9,
             aliases=PaperAliases(),
         )
@@ -342,6 +343,16 @@ async def test_an_engine_that_can_not_run_here_is_refused_before_anything_is_rea
         "backends": [{"backend": backend, "reason": "not_supported_on_platform"}],
     }
     assert desk.loads == []
+
+
+async def test_cuda_that_can_not_be_used_is_told_with_what_was_found_before_anything_is_read(desk: Desk) -> None:
+    facts = {"driver_api": "12030", "compute_capability": "8.6"}
+    desk.evidence = DeviceEvidence("cuda", "device_below_floor", facts)
+    with pytest.raises(SynapseError) as refusal:
+        await desk.operations.load(CALL, request(engine="owned-cuda"))
+    assert (refusal.value.code, refusal.value.level) == ("owned_cuda_unsupported", "semantic")
+    found = {"driver_api": 12030, "compute_capability": "8.6", "reason": "device_below_floor"}
+    assert (refusal.value.details, desk.loads) == (found, [])
 
 
 async def test_the_cpu_engine_is_refused_while_cpu_lanes_are_off(desk: Desk) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import Literal, Protocol
 
 from synapse_engines.tokenizer import SanitisedTokenizer
@@ -62,7 +63,8 @@ class Lane:
     """A model that can be asked for numbers.
 
     ``self_check`` is set on a lane of the catalog, and on no other: it has to pass before the lane serves.
-    ``not_ready_since`` is since when no worker is ready, on the monotonic clock; None while one is.
+    ``unavailable`` says why nothing on this machine computes it, None where something does. ``not_ready_since`` is
+    since when no worker is ready, on the monotonic clock; None while one is.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Lane:
         on_quarantine: Callable[[Lane], Awaitable[None]],
         quarantine: Quarantine,
         self_check: LaneSelfCheck | None = None,
+        unavailable: SynapseError | None = None,
     ) -> None:
         self.model = model
         self.lane_id = model.lane_id
@@ -85,11 +88,12 @@ class Lane:
             engine=EngineIdentity(engine=model.engine, version=model.profile.engine_build, build_flags={})
         )
         self.state: LaneState = "unloaded"
+        self.unavailable = unavailable
         self.quarantine = quarantine
         self.self_check = self_check
         self.use = LaneUse(clock)
         self.load_ms: float | None = None
-        self.last_error: SynapseError | None = None
+        self.last_error: SynapseError | None = unavailable
         self.not_ready_since: float | None = clock.monotonic()
         self._loader = loader
         self._clock = clock
@@ -171,8 +175,14 @@ class Lane:
             raise stopping()
         self._serving.submit(ticket, rows, bounded=bounded)
 
+    def require_device(self) -> None:
+        """Let a lane pass that something here computes; raises why the others can't run."""
+        if self.unavailable is not None:
+            raise copy(self.unavailable)  # One that is raised again and again would carry every traceback along.
+
     async def ensure_ready(self) -> Loaded:
         """Load the lane unless it is loaded; several callers share one load. Raises the typed reason."""
+        self.require_device()
         while True:
             if self._unloading is not None:
                 await asyncio.shield(self._unloading)

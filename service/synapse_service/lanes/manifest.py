@@ -18,7 +18,7 @@ import msgspec
 from synapse_service.catalog.sources import Role, Source, is_loopback
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_wire import params as p
-from synapse_wire.errors import SynapseError, invalid_params, invalid_state
+from synapse_wire.errors import invalid_params, invalid_state
 
 OWNED_ENGINES: Final = ("owned-metal", "owned-cuda", "ane", "owned-vulkan", "owned-cpu")
 """Engines that free-form embedding and reranking may name."""
@@ -185,12 +185,3 @@ def _check_engine(request: p.ModelLoad, *, cpu_lanes: bool) -> None:
         raise invalid_state(
             "CPU lanes are off; turn on the setting cpu_lanes to use the engine owned-cpu", field="engine"
         )
-
-
-def backend_unavailable(backend: str, reason: str, lane_id: str | None = None) -> SynapseError:
-    """The refusal of an engine that this machine can't run, in the shape used for free-form models."""
-    return SynapseError(
-        "backend_unavailable",
-        f"the engine {backend} can't run on this machine: {reason.replace('_', ' ')}",
-        details={"catalog_id": None, "lane_id": lane_id, "backends": [{"backend": backend, "reason": reason}]},
-    )

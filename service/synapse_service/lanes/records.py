@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import binascii
+from collections.abc import Sequence
 
 import msgspec
 
 from synapse_service.clock import Clock
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.self_check import SelfCheckKey
+from synapse_service.logs import get_logger
 from synapse_service.store.database import Store
-from synapse_service.store.models import Model, ModelFile, SelfCheck, SelfTestReference
+from synapse_service.store.models import Model, ModelFile, Pin, SelfCheck, SelfTestReference
 from synapse_wire.results import SelfCheckState
+
+_log = get_logger(__name__)
 
 
 class StoredLanes:
@@ -22,13 +26,35 @@ class StoredLanes:
         self._clock = clock
 
     def load_all(self) -> list[tuple[Registration, str | None, float | None]]:
-        """Every registration with its quarantine reason and last load time. Blocks; for boot."""
-        return self._store.read_sync(
+        """Every registration with its quarantine reason and last load time. Blocks; for boot.
+
+        One that this release can't read is left in the database, and the others come back without it.
+        """
+        rows = self._store.read_sync(
             lambda: [
-                (msgspec.json.decode(row.profile, type=Registration), row.quarantined_reason, row.load_ms)
+                (row.model_id, row.profile, row.quarantined_reason, row.load_ms)
                 for row in Model.select().order_by(Model.model_id)
             ]
         )
+        found = []
+        for model_id, profile, quarantined, load_ms in rows:
+            try:
+                found.append((msgspec.json.decode(profile, type=Registration), quarantined, load_ms))
+            except msgspec.MsgspecError as error:
+                _log.warning("registration_not_read", model_id=model_id, problem=str(error))
+        return found
+
+    def let_go(self, model_ids: Sequence[str]) -> None:
+        """Take back what keeps the files of registrations that aren't served: pins, whoever set them, and roots.
+
+        The rows of the models stay, as a record of what was registered. Blocks; for boot.
+        """
+
+        def step() -> None:
+            Pin.delete().where(Pin.subject.in_(model_ids)).execute()
+            ModelFile.delete().where(ModelFile.model.in_(model_ids)).execute()
+
+        self._store.write_sync(step)
 
     async def save(
         self, registration: Registration, fingerprint: str, load_ms: float | None, quarantined: str | None

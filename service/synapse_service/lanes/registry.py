@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.lanes.catalog_lanes import CatalogLanes
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_service.lanes.lane import Lane
@@ -60,19 +61,25 @@ class LaneRegistry:
         self._registrations: dict[str, Registration] = {}
         self._retiring: dict[Lane, asyncio.Task[None]] = {}
 
-    def restore(self, saved: Iterable[tuple[Registration, str | None, float | None]]) -> None:
+    def restore(self, saved: Iterable[tuple[Registration, str | None, float | None]]) -> list[str]:
         """Bring back what an earlier process registered: (registration, quarantine reason, last load time).
 
-        A registration under an id that a newer catalog reserves is left in the database, and not served.
+        Returns the ids of those that this release would refuse, which are not brought back: the id belongs to the
+        catalog, or the engine isn't ours. Their rows are left in the database.
         """
+        refused = []
         for registration, quarantined, load_ms in saved:
-            if registration.model_id in self.catalog.reserved_ids:
-                _log.warning("registration_not_served", model_id=registration.model_id)
+            reserved = registration.model_id in self.catalog.reserved_ids
+            if reserved or registration.manifest.engine not in ENGINE_BUILDS:
+                reason = "reserved_id" if reserved else "engine"
+                _log.warning("registration_not_served", model_id=registration.model_id, reason=reason)
+                refused.append(registration.model_id)
                 continue
             lane = self._make_lane(registration, quarantined)
             lane.load_ms = load_ms
             self._lanes[lane.lane_id] = lane
             self._registrations[lane.lane_id] = registration
+        return refused
 
     def visible(self) -> list[Lane]:
         """The lanes that exist for clients, by id."""

@@ -7,7 +7,8 @@ What is wrong is found in this order, and nothing is loaded or read for a reques
 3. the table of equivalences has another epoch: ``migration_required``
 4. another fingerprint was demanded: ``substitution_rejected``, or ``not_certified`` where an equivalent would do and
    the lane that has it isn't certified
-5. the lane can't run here: ``backend_unavailable``; isn't installed: ``model_not_installed``
+5. the lane can't run here: ``backend_unavailable`` or ``owned_cuda_unsupported``; isn't installed:
+   ``model_not_installed``
 6. it isn't trusted: ``self_check_failed``, ``engine_crashed``, ``probe_required`` or ``not_certified``
 
 An equivalent may serve where the caller accepts one: with ``allow_equivalent`` for ``required_fingerprint`` and for a
@@ -56,6 +57,7 @@ class LaneChoice:
                 lane.use.refuse()
                 raise _equivalent_not_certified(lane)
         try:
+            lane.require_device()
             self._require_trust(lane)
         except SynapseError:
             lane.use.refuse()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import msgspec
 
-from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.pairs import LivePair
 from synapse_service.aliases.table import AliasTable
@@ -17,6 +15,7 @@ from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes import manifest as manifests
+from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.refusals import in_use
@@ -26,8 +25,6 @@ from synapse_service.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError, invalid_state
-
-_BACKENDS = {"owned-cpu": "cpu", "owned-metal": "metal", "owned-cuda": "cuda", "ane": "ane", "owned-vulkan": "vulkan"}
 
 
 class ModelOperations:
@@ -44,7 +41,7 @@ class ModelOperations:
         leases: LeaseBook,
         ledger: CertificationLedger,
         settings: Callable[[], Settings],
-        evidence: Callable[[str], DeviceEvidence],
+        devices: DeviceGate,
         module_generation: int,
         aliases: AliasTable,
     ) -> None:
@@ -56,7 +53,7 @@ class ModelOperations:
         self._leases = leases
         self._ledger = ledger
         self._settings = settings
-        self._evidence = evidence
+        self._devices = devices
         self._generation = module_generation
         self._aliases = aliases
 
@@ -72,10 +69,7 @@ class ModelOperations:
         manifest = manifests.check(
             params, cpu_lanes=self._settings().cpu_lanes, reserved_ids=self._lanes.catalog.reserved_ids
         )
-        backend = _BACKENDS[manifest.engine]
-        evidence = await asyncio.to_thread(self._evidence, backend)
-        if not evidence.runnable:
-            raise manifests.backend_unavailable(backend, evidence.reason or "worker_missing")
+        await self._devices.require(manifest.engine)
         job = await self._onboarding.start(manifest, call.client_name)
         return r.ModelLoadAccepted(job_id=job.job_id, model_id=manifest.model_id, state=job.state)
 
