@@ -41,6 +41,7 @@ class Desk:
             downloads=nothing,
             leases=nothing,
             ledger=nothing,
+            pins=nothing,
             settings=lambda: self.settings,
             evidence=nothing,
             module_generation=9,
