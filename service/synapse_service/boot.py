@@ -32,6 +32,7 @@ from synapse_service.catalog.fetch import Fetcher
 from synapse_service.certify.fixture import embed_fixture
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
+from synapse_service.certify.observations import Observations
 from synapse_service.certify.probe import Probes
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
@@ -57,8 +58,6 @@ from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
-from synapse_service.operations.aliases import AliasOperations
-from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
@@ -261,6 +260,7 @@ def _assemble(
         hub=hub,
     )
     devices = DeviceGate(_evidence)
+    observations = Observations(enabled=current().certify_observation)
     lane_parts = assemble_lanes(
         environ=environ,
         store=database,
@@ -271,6 +271,7 @@ def _assemble(
         os_build=machine.os_build,
         devices=devices,
         module_generation=generation,
+        observations=observations,
         hub=hub,
     )
     lanes = lane_parts.lanes
@@ -296,13 +297,15 @@ def _assemble(
     router = Router()
     register_inference(
         router,
-        choice=LaneChoice(lanes=lanes, certifications=ledger, aliases=aliases),
+        lanes=lanes,
+        certifications=ledger,
         leases=leases,
         embedding=embedding,
         settings=current,
         clock=clock,
         module_generation=generation,
         aliases=aliases,
+        observations=observations,
     )
     ModelOperations(
         lanes=lanes,
@@ -321,7 +324,6 @@ def _assemble(
         lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
     ).register(router)
     JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
-    AliasOperations(aliases=aliases, settings=current, module_generation=generation).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
     extension_jobs.register(router, jobs, models.downloads, hub)

@@ -9,9 +9,14 @@ from collections.abc import Callable
 
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.table import AliasTable
+from synapse_service.certify.ledger import CertificationLedger
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.embedding import EmbeddingJobs
+from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.operations.aliases import AliasOperations
+from synapse_service.operations.certify import CertifyOperations
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.embed import EmbedOperations
 from synapse_service.operations.rerank import RerankOperations
@@ -21,15 +26,18 @@ from synapse_service.router import Router
 def register_inference(
     router: Router,
     *,
-    choice: LaneChoice,
+    lanes: LaneRegistry,
+    certifications: CertificationLedger,
     leases: LeaseBook,
     embedding: EmbeddingJobs,
     settings: Callable[[], Settings],
     clock: Clock,
     module_generation: int,
     aliases: AliasTable,
+    observations: Observations,
 ) -> None:
-    """Serve embedding and reranking."""
+    """Serve embedding and reranking, the equivalences they follow, and what certification sees of them."""
+    choice = LaneChoice(lanes=lanes, certifications=certifications, aliases=aliases)
     EmbedOperations(
         choice=choice,
         leases=leases,
@@ -38,6 +46,7 @@ def register_inference(
         clock=clock,
         module_generation=module_generation,
         aliases=aliases,
+        observations=observations,
     ).register(router)
     RerankOperations(
         choice=choice,
@@ -46,4 +55,7 @@ def register_inference(
         clock=clock,
         module_generation=module_generation,
         aliases=aliases,
+        observations=observations,
     ).register(router)
+    AliasOperations(aliases=aliases, settings=settings, module_generation=module_generation).register(router)
+    CertifyOperations(observations).register(router)

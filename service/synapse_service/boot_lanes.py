@@ -14,6 +14,7 @@ from synapse_service.admission.leases import LeaseBook
 from synapse_service.boot_catalog import CatalogParts
 from synapse_service.catalog.compiled import CatalogEntry, CatalogLane
 from synapse_service.catalog.roots import LaneFiles
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.engine_builds import ENGINE_BUILDS
@@ -73,6 +74,7 @@ def assemble_lanes(
     os_build: str,
     devices: DeviceGate,
     module_generation: int,
+    observations: Observations,
     hub: EventHub,
 ) -> LaneParts:
     """Put the parts together and bring back what earlier processes knew. Blocks; for boot."""
@@ -86,6 +88,7 @@ def assemble_lanes(
         launch=lambda: worker_launch(environ),
         clock=clock,
         threads=lambda: settings().worker_threads,
+        observations=observations,
     )
     outcomes = StoredSelfChecks(store, clock)
     self_checks = SelfChecks(outcomes, leases, os_build, outcomes.load_all(), models.catalog.resource)

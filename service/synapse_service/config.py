@@ -53,6 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     cpu_lanes: Annotated[bool, _about("Offer lanes that compute on the processor.")] = False
     alias_administration: Annotated[bool, _about("Allow declaring and retracting model aliases.")] = False
+    certify_observation: Annotated[
+        bool, _about("Record what engines get, for the certification of a release.", **RESTART)
+    ] = False
     grammar_enabled: Annotated[bool, _about("Allow grammars in text generation.")] = False
 
     idle_unload_ms: Annotated[

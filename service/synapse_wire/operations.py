@@ -73,7 +73,7 @@ CONTRACT: Final[Mapping[str, Operation]] = _table(
     Operation("approvals.enable", "mutate"),
     Operation("approvals.disable", "mutate"),
     Operation("approvals.emergency_rollback", "mutate"),
-    Operation("certify.observations", "query"),
+    Operation("certify.observations", "query", p.NoParams, (r.CertifyObservations,)),
     Operation("lanes.pause", "mutate"),
     Operation("lanes.resume", "mutate"),
     Operation("lanes.status", "query"),

@@ -21,6 +21,7 @@ from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.detached import Detached
 from synapse_service.catalog.installs import Installs, record_install
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.catalog_lanes import catalog_model
 from synapse_service.lanes.lane import Lane
@@ -67,6 +68,7 @@ class Shelf:
             launch=self._launch,
             clock=self.clock,
             threads=lambda: 1,
+            observations=Observations(enabled=False),
         )
         self.lane = self.new_lane()
 

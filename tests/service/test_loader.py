@@ -17,6 +17,7 @@ from fixtures.model_files import tiny_model
 from fixtures.workers import scripted_launch
 from synapse_engines.worker.protocol import LoadSpec, Ready
 from synapse_service.catalog.blobs import BlobStore
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.manifest import Manifest
@@ -78,6 +79,7 @@ class Bench:
             launch=self._launch,
             clock=SystemClock(),
             threads=lambda: self.threads,
+            observations=Observations(enabled=False),
         )
 
     def play(self, **script: Any) -> None:

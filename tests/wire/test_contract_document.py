@@ -19,7 +19,7 @@ CONTRACT_PAGE = (DOCS / "wire-contract-v1.md").read_text(encoding="utf-8")
 EXTENSION_PAGE = (DOCS / "extensions.md").read_text(encoding="utf-8")
 
 TYPE_WORDS = re.compile(
-    r"(array of )?(any|boolean|integer|number|object( of string)?|string|name|label|url|path|sha256|`[^`]+`)"
+    r"(array of )*(any|boolean|integer|number|object( of (string|integer))?|string|name|label|url|path|sha256|`[^`]+`)"
     r"(, \d+ (or more|to \d+)| or `[^`]+`| or object| or string| or null|, up to \d+| members)*"
 )
 MULTIPLES = {"KiB": 1024, "MiB": 1024**2, "characters": 1}

@@ -89,6 +89,7 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "probe.status": [{"job_id": "j"}],
     "probe.report": [{"model_id": "m"}],
     "admission.status": [{}],
+    "certify.observations": [{}],
     "service.hello": [
         {
             "client": {"name": "test", "version": "1"},

@@ -20,12 +20,14 @@ from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_engines.worker.protocol import SELF_TEST_REVISION, BackendName, LoadSpec, Ready
 from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.refusals import digest_refusal
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, read_config
 from synapse_service.lanes.package_sets import package_files
 from synapse_service.lanes.worker_faults import WorkerRefused
 from synapse_service.lanes.worker_launch import Launch
 from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
 from synapse_service.logs import get_logger
 from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
@@ -69,17 +71,21 @@ class Loader:
         launch: Callable[[], Launch],
         clock: Clock,
         threads: Callable[[], int],
+        observations: Observations,
     ) -> None:
         self._blobs = blobs
         self._values = values
         self._launch = launch
         self._clock = clock
         self._threads = threads
+        self._observations = observations
 
     async def load(self, model: LaneModel) -> Loaded:
         """A worker with the model, proven; raises ``artifact_invalid``, ``engine_crashed`` or WorkerFault."""
         began = self._clock.monotonic()
-        worker, ready = await self.start(model, _BACKENDS[model.engine])
+        watch = self._observations.watch(model)
+        worker, ready = await self.start(model, _BACKENDS[model.engine], watch)
+        self._observations.admitted(model)
         load_ms = (self._clock.monotonic() - began) * 1000
         _log.info("lane_loaded", lane_id=model.lane_id, load_ms=round(load_ms), pid=worker.pid)
         return Loaded(worker, ready.dims, ready.facts, load_ms)
@@ -89,12 +95,14 @@ class Loader:
         worker, _ = await self.start(model, "reference")
         return worker
 
-    async def start(self, model: LaneModel, backend: BackendName) -> tuple[WorkerProcess, Ready]:
+    async def start(
+        self, model: LaneModel, backend: BackendName, watch: WorkerWatch = NOBODY
+    ) -> tuple[WorkerProcess, Ready]:
         """A worker on any backend, and what it said when it was ready."""
         config = await asyncio.to_thread(self._prove, model)
         artifact_digest = f"{SELF_TEST_REVISION}:{model.model_digest}"
         known = await self._known_values(model.fingerprint, artifact_digest)
-        worker = await WorkerProcess.start(self._launch(), clock=self._clock)
+        worker = await WorkerProcess.start(self._launch(), clock=self._clock, watch=watch)
         try:
             ready = await worker.load(self._spec(model, config, backend, known))
             if ready.self_test_values is not None:

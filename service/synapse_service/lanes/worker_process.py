@@ -48,6 +48,7 @@ from synapse_service.lanes.worker_launch import (
     widen_pipe,
 )
 from synapse_service.lanes.worker_scores import ScoredRows, scored_rows
+from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
 
 STDERR_TAIL = 8192
 """Bytes of standard error that are kept."""
@@ -85,8 +86,9 @@ class WorkerProcess:
         pid: its process id.
     """
 
-    def __init__(self, clock: Clock, check_every_s: float) -> None:
+    def __init__(self, clock: Clock, check_every_s: float, watch: WorkerWatch) -> None:
         """Use `start`."""
+        self._watch = watch
         self._loop = asyncio.get_running_loop()
         self._stderr = bytearray()
         self._gone: asyncio.Future[int] = self._loop.create_future()
@@ -97,18 +99,21 @@ class WorkerProcess:
         self.pid = 0
 
     @classmethod
-    async def start(cls, launch: Launch, *, clock: Clock, check_every_s: float = 1.0) -> WorkerProcess:
+    async def start(
+        cls, launch: Launch, *, clock: Clock, check_every_s: float = 1.0, watch: WorkerWatch = NOBODY
+    ) -> WorkerProcess:
         """Starts a process. It holds no model until `load`.
 
         Args:
             launch: what to execute.
             clock: measures how long the worker went without progress.
             check_every_s: how often, in real seconds, `clock` is looked at.
+            watch: told of the load's answer and of each request to compute.
 
         Raises:
             WorkerCrashed: the process could not be started.
         """
-        worker = cls(clock, check_every_s)
+        worker = cls(clock, check_every_s, watch)
         try:
             await worker._loop.subprocess_exec(
                 lambda: _Pipes(worker), *launch.command, env=dict(launch.environment), **SPAWN_OPTIONS
@@ -146,6 +151,7 @@ class WorkerProcess:
         """
         self._require_open()
         answer, _ = await self._dialogue.ask(lambda id: Load(id, spec), b"", Ready, stall_limit_s)
+        self._watch.ready(answer.facts)
         return answer
 
     async def embed(
@@ -174,6 +180,7 @@ class WorkerProcess:
             WorkerFault: see the module.
         """
         self._require_rows(lengths, ids)
+        self._watch.requested()
         answer, payload = await self._dialogue.ask(
             lambda id: Embed(id, list(lengths), encoding), ids, Embedded, stall_limit_s, on_progress
         )
@@ -197,6 +204,7 @@ class WorkerProcess:
             WorkerFault: see the module.
         """
         self._require_rows(lengths, ids)
+        self._watch.requested()
         answer, payload = await self._dialogue.ask(
             lambda id: Score(id, list(lengths)), ids, Scored, stall_limit_s, on_progress
         )

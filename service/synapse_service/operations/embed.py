@@ -17,6 +17,7 @@ from synapse_service.admission.decision import too_late
 from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import PriorityClass
 from synapse_service.aliases.table import AliasTable
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.jobs.batch import TokenizedBatch
@@ -48,6 +49,7 @@ class EmbedOperations:
         clock: Clock,
         module_generation: int,
         aliases: AliasTable,
+        observations: Observations,
     ) -> None:
         self._choice = choice
         self._leases = leases
@@ -57,6 +59,7 @@ class EmbedOperations:
         self._work = InlineWork(settings, clock)
         self._generation = module_generation
         self._aliases = aliases
+        self._observations = observations
 
     def register(self, router: Router) -> None:
         """Serve the operations."""
@@ -161,7 +164,13 @@ class EmbedOperations:
             ],
             real_token_counts=[item.encoding.real_tokens for item in tokenized],
             truncation_disclosures=[item.disclosure for item in tokenized],
+            observation=self._observed(tokenized),
         )
+
+    def _observed(self, tokenized: Sequence[Tokenized]) -> r.Observation | msgspec.UnsetType:
+        if not self._observations.enabled:
+            return msgspec.UNSET
+        return self._observations.block([item.encoding.ids.tolist() for item in tokenized])
 
 
 def _text_bytes(params: p.EmbedBatch) -> int:

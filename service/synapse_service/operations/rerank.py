@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.admission.queue import PriorityClass
 from synapse_service.aliases.table import AliasTable
+from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.lanes.lane import Lane
@@ -49,6 +52,7 @@ class RerankOperations:
         clock: Clock,
         module_generation: int,
         aliases: AliasTable,
+        observations: Observations,
     ) -> None:
         self._choice = choice
         self._leases = leases
@@ -56,6 +60,7 @@ class RerankOperations:
         self._work = InlineWork(settings, clock)
         self._generation = module_generation
         self._aliases = aliases
+        self._observations = observations
 
     def register(self, router: Router) -> None:
         """Serve the operation."""
@@ -103,7 +108,13 @@ class RerankOperations:
             ],
             real_token_counts=[pair.encoding.real_tokens for pair in pairs],
             truncation_disclosures=[pair.disclosure for pair in pairs],
+            observation=self._observed(lane, pairs),
         )
+
+    def _observed(self, lane: Lane, pairs: Sequence[ComposedPair]) -> r.Observation | msgspec.UnsetType:
+        if not self._observations.enabled:
+            return msgspec.UNSET
+        return self._observations.block([pair.encoding.ids.tolist() for pair in pairs], lane.model.readout)
 
 
 def _slices(query: str, candidates: Sequence[p.RerankCandidate]) -> Iterator[tuple[int, Sequence[p.RerankCandidate]]]:

@@ -17,6 +17,7 @@ from synapse_wire.results.catalog import (
     ModelRemoved,
     ModelsCatalog,
 )
+from synapse_wire.results.certify import CertifyObservations
 from synapse_wire.results.inference import (
     Embedded,
     EmbedDiverted,
@@ -25,6 +26,7 @@ from synapse_wire.results.inference import (
     EngineIdentity,
     Envelope,
     JobHandle,
+    Observation,
     PageItem,
     PageTruncation,
     Provenance,
@@ -68,6 +70,7 @@ __all__ = [
     "CatalogBackend",
     "CatalogModel",
     "CatalogUpstream",
+    "CertifyObservations",
     "Diagnostic",
     "Diagnostics",
     "DownloadRow",
@@ -102,6 +105,7 @@ __all__ = [
     "ModelUsage",
     "ModelsCatalog",
     "ModelsList",
+    "Observation",
     "PageItem",
     "PageTruncation",
     "Pause",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from synapse_wire.results.base import Result
 
@@ -30,6 +31,13 @@ class Envelope(Result, frozen=True, kw_only=True):
     equivalent_to: list[str]
 
 
+class Observation(Result, frozen=True, kw_only=True):
+    """What the engine got, row by row; only while certification observes. Not for consumers."""
+
+    input_ids: list[list[int]]
+    readout_ids: list[int] | UnsetType = UNSET
+
+
 class EmbedVector(Result, frozen=True, kw_only=True):
     """One vector: an array of numbers, or base64 of little-endian float32 if that was asked for."""
 
@@ -52,6 +60,7 @@ class Embedded(Envelope, frozen=True, kw_only=True):
     vectors: list[EmbedVector]
     real_token_counts: list[int]
     truncation_disclosures: list[TruncationDisclosure]
+    observation: Observation | UnsetType = UNSET
 
 
 class RerankedScore(Result, frozen=True, kw_only=True):
@@ -67,6 +76,7 @@ class Reranked(Envelope, frozen=True, kw_only=True):
     scores: list[RerankedScore]
     real_token_counts: list[int]
     truncation_disclosures: list[TruncationDisclosure]
+    observation: Observation | UnsetType = UNSET
 
 
 class JobHandle(Result, frozen=True, kw_only=True):
