@@ -456,7 +456,7 @@ async def main():
     worker = await WorkerProcess.start(launch, clock=SystemClock())
     await worker.load(scripted_spec())
     lengths, ids = pack_rows([[1]])
-    request = asyncio.create_task(worker.embed(lengths, ids, "json"))
+    request = worker.embed(lengths, ids, "json")
     while "busy" not in worker.stderr_tail:
         await asyncio.sleep(0.005)
     print(worker.pid, flush=True)

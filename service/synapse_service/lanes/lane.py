@@ -180,6 +180,12 @@ class Lane:
         if self.unavailable is not None:
             raise copy(self.unavailable)  # One that is raised again and again would carry every traceback along.
 
+    @property
+    def ready(self) -> Loaded | None:
+        """The worker, while it can be asked."""
+        loaded = self._loaded
+        return loaded if loaded is not None and loaded.worker.fault is None and self._unloading is None else None
+
     async def ensure_ready(self) -> Loaded:
         """Load the lane unless it is loaded; several callers share one load. Raises the typed reason."""
         self.require_device()
@@ -282,10 +288,6 @@ class Lane:
         self._set_state("unloaded")
 
     # --- what the worker does ---
-
-    def holds(self, loaded: Loaded) -> bool:
-        """True while this is the lane's worker."""
-        return self._loaded is loaded
 
     async def _watch(self, loaded: Loaded) -> None:
         await loaded.worker.wait()

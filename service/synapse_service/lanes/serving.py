@@ -1,8 +1,20 @@
-"""The serving loop of a lane: the queue in front of it, cut into worker calls, and the answers handed out.
+"""How a lane serves: the queue in front of it, cut into worker calls, and the answers handed out.
 
-Owned by `lane`, which knows how workers come and go; this room knows what waits and what is computed right now. The
-loop runs as a task while there is work. What a worker is asked for follows from the lane's task: vectors, or scores.
-Everything here runs on the event loop and touches the worker alone.
+Owned by `lane`, which knows how workers come and go; this room knows what waits and what is computed right now. What a
+worker is asked for follows from the lane's task: vectors, or scores. Everything here runs on the event loop and touches
+the worker alone.
+
+==========  =========================  ==========  ===============================================================
+now         event                      next        effect
+==========  =========================  ==========  ===============================================================
+idle        work came, worker ready    computing   a quantum goes to the worker at once, without a task in between
+idle        work came, no worker       preparing   a task has the lane load
+preparing   worker ready               computing   the next quantum
+preparing   load failed                idle        those who waited have their answer
+computing   answered                   computing   rows are handed out, then the next quantum; idle if nothing waits
+computing   refused, fault, not        preparing   requests are answered; a task has the lane count it
+            finite
+==========  =========================  ==========  ===============================================================
 
 A score is handed out as a vector is: one row of bytes, see :func:`unpack_scores`.
 """
@@ -12,9 +24,10 @@ from __future__ import annotations
 import asyncio
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from functools import partial
+from typing import Any, Final, Literal, Protocol
 
 from synapse_service.admission.pace import Pace
 from synapse_service.admission.punctuality import Punctuality
@@ -27,7 +40,7 @@ from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.refusals import crashed, non_finite, refused
 from synapse_service.lanes.use import LaneUse
 from synapse_service.lanes.worker_faults import WorkerFault, WorkerRefused
-from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.lanes.worker_process import EmbeddedRows, WorkerProcess
 from synapse_service.lanes.worker_scores import ScoredRows
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
@@ -49,7 +62,7 @@ class Pacing:
 
 
 class Supervisor(Protocol):
-    """What the loop asks of the lane that owns it."""
+    """What serving asks of the lane that owns it."""
 
     lane_id: str
     model: LaneModel
@@ -57,25 +70,21 @@ class Supervisor(Protocol):
     use: LaneUse
     last_error: SynapseError | None
 
-    async def ensure_ready(self) -> Loaded: ...
+    @property
+    def ready(self) -> Loaded | None: ...
 
-    def holds(self, loaded: Loaded) -> bool: ...
+    async def ensure_ready(self) -> Loaded: ...
 
     async def worker_lost(self, loaded: Loaded, fault: WorkerFault) -> None: ...
 
     async def count_fault(self, reason: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What a worker made of a quantum: a row of bytes for each of its rows; those not finite mean nothing."""
-
-    rows: Sequence[bytes]
-    non_finite: tuple[int, ...]
-
-
 class Serving:
-    """The queue and the loop of one lane. ``last_completed`` is when it last completed work, on the monotonic clock."""
+    """The queue of one lane and the call under way.
+
+    ``last_completed`` is when it last completed work, on the monotonic clock.
+    """
 
     def __init__(
         self,
@@ -93,13 +102,14 @@ class Serving:
         self._clock = clock
         self._pacing = pacing
         self._queue_capacity = queue_capacity
-        self._task: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self._running: tuple[Quantum, float] | None = None
+        self._call: asyncio.Future[EmbeddedRows | ScoredRows] | None = None
 
     @property
     def busy(self) -> bool:
         """Work is waiting or being computed."""
-        return self._task is not None
+        return self._call is not None or self._preparing is not None
 
     @property
     def in_flight(self) -> int:
@@ -119,8 +129,7 @@ class Serving:
         self.queue.capacity = self._queue_capacity()
         self.queue.add(ticket, rows, bounded=bounded)
         ticket.queued_at = self._clock.monotonic() if bounded else None
-        if self._task is None:
-            self._task = asyncio.create_task(self._serve(), name=f"lane {self._lane.lane_id}")
+        self._go_on()
 
     def fail_running(self, error: SynapseError) -> None:
         """Answer the requests whose rows are being computed."""
@@ -131,87 +140,132 @@ class Serving:
                 row.ticket.fail(error)
 
     async def close(self, error: SynapseError) -> None:
-        """Answer what waits or runs with ``error``, and end the loop."""
+        """Answer what waits or runs with ``error``, and end."""
         self.queue.fail_all(error)
         self.fail_running(error)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        ending = [work for work in (self._preparing, self._call) if work is not None]
+        for work in ending:
+            work.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
-    async def _serve(self) -> None:
-        lane = self._lane
+    def _go_on(self) -> None:
+        """Start what comes next, if anything waits and nothing is under way."""
+        if self._call is not None or self._preparing is not None:
+            return
         try:
-            while not self.queue.empty:
-                try:
-                    loaded = await lane.ensure_ready()
-                except SynapseError as error:
-                    # Those who waited when a load failed have their answer; who came since gets a load of their own.
-                    if error is not lane.last_error:
-                        self.queue.fail_all(error)
-                    continue
-                if not lane.holds(loaded):
-                    continue  # It was unloaded again before this task got its turn.
-                pacing = self._pacing()
-                bulk = min(pacing.bulk_tokens, self.pace.tokens_within(pacing.bulk_seconds, pacing.bulk_tokens))
-                quantum = self.queue.next_quantum(pacing.interactive_tokens, bulk)
-                if quantum is not None:
-                    await self._run(loaded, quantum)
-        except Exception as error:  # noqa: BLE001 - the edge of the lane's own task: whoever waits must be answered
-            _log.error("lane_failed", lane_id=lane.lane_id, where=where(error))
-            message = f"the lane failed; the log tells more about {lane.lane_id}"
-            failure = SynapseError("internal_error", message, details={"reference": lane.lane_id})
-            self.fail_running(failure)
-            self.queue.fail_all(failure)
-        finally:
-            self._running = None
-            self._task = None
+            if self.queue.empty:
+                return
+            loaded = self._lane.ready
+            if loaded is None:
+                self._prepare(self._have_loaded())
+                return
+            pacing = self._pacing()
+            bulk = min(pacing.bulk_tokens, self.pace.tokens_within(pacing.bulk_seconds, pacing.bulk_tokens))
+            quantum = self.queue.next_quantum(pacing.interactive_tokens, bulk)
+            if quantum is not None:
+                self._start(loaded, quantum)
+        except Exception as error:  # noqa: BLE001 - the edge of the lane's own work: whoever waits must be answered
+            self._failed(error)
 
-    async def _run(self, loaded: Loaded, quantum: Quantum) -> None:
+    def _prepare(self, work: Coroutine[Any, Any, None]) -> None:
+        self._preparing = asyncio.create_task(self._prepared(work), name=f"lane {self._lane.lane_id}")
+
+    async def _prepared(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - as in `_go_on`
+            self._failed(error)
+        finally:
+            self._preparing = None
+        self._go_on()
+
+    async def _have_loaded(self) -> None:
+        if self.queue.empty:
+            return  # Who waited was answered meanwhile.
+        try:
+            await self._lane.ensure_ready()
+        except SynapseError as error:
+            # Those who waited when a load failed have their answer; who came since gets a load of their own.
+            if error is not self._lane.last_error:
+                self.queue.fail_all(error)
+
+    def _start(self, loaded: Loaded, quantum: Quantum) -> None:
         began = self._clock.monotonic()
         self._running = (quantum, began)
         for row in quantum.rows:
             if row.ticket.queued_at is not None:
                 self.punctuality.started(began - row.ticket.queued_at)
                 row.ticket.queued_at = None
-        try:
-            answer = await self._compute(loaded.worker, quantum)
-        except WorkerRefused as refusal:
-            # The service checked these rows, so a refusal means that lane and worker disagree about the model.
-            self.fail_running(refused(self._lane.lane_id, refusal))
-            await self._lane.count_fault(refusal.kind)
-            return
-        except WorkerFault as fault:
-            self.fail_running(crashed(self._lane.lane_id, fault))
-            await self._lane.worker_lost(loaded, fault)
-            return
-        self._running = None
-        self.last_completed = self._clock.monotonic()
-        self.pace.record(quantum.tokens, self.last_completed - began)
-        self._lane.use.worked()
-        await self._deliver(quantum, answer)
+        self._call = asyncio.ensure_future(self._compute(loaded.worker, quantum))
+        self._call.add_done_callback(partial(self._ended, loaded, quantum, began))
 
-    async def _compute(self, worker: WorkerProcess, quantum: Quantum) -> _Answer:
+    def _compute(self, worker: WorkerProcess, quantum: Quantum) -> Awaitable[EmbeddedRows | ScoredRows]:
         lengths = [row.tokens for row in quantum.rows]
         ids = b"".join(row.ids for row in quantum.rows)
         model = self._lane.model
         stall_limit_s = _STALL_S + (_STALL_PER_TOKEN_S * quantum.tokens if model.engine == "owned-cpu" else 0.0)
         if model.task == "rerank":
-            scored = await worker.score(lengths, ids, stall_limit_s=stall_limit_s)
-            return _Answer(pack_scores(scored), scored.non_finite)
-        embedded = await worker.embed(lengths, ids, quantum.encoding, stall_limit_s=stall_limit_s)
-        return _Answer(embedded.rows, embedded.non_finite)
+            return worker.score(lengths, ids, stall_limit_s=stall_limit_s)
+        return worker.embed(lengths, ids, quantum.encoding, stall_limit_s=stall_limit_s)
 
-    async def _deliver(self, quantum: Quantum, answer: _Answer) -> None:
+    def _ended(
+        self, loaded: Loaded, quantum: Quantum, began: float, call: asyncio.Future[EmbeddedRows | ScoredRows]
+    ) -> None:
+        self._call = None
+        if call.cancelled():
+            return
+        try:
+            answer = call.result()
+        except WorkerRefused as refusal:
+            self._prepare(self._refused(refusal))
+        except WorkerFault as fault:
+            self._prepare(self._lost(loaded, fault))
+        except Exception as error:  # noqa: BLE001 - as in `_go_on`
+            self._failed(error)
+        else:
+            self._running = None
+            self.last_completed = self._clock.monotonic()
+            self.pace.record(quantum.tokens, self.last_completed - began)
+            self._lane.use.worked()
+            if answer.non_finite:
+                self._prepare(self._not_finite(quantum, answer))
+            else:
+                self._deliver(quantum, answer)
+                self._lane.quarantine.served()
+        self._go_on()
+
+    def _deliver(self, quantum: Quantum, answer: EmbeddedRows | ScoredRows) -> None:
+        rows = answer.rows if isinstance(answer, EmbeddedRows) else pack_scores(answer)
         broken = set(answer.non_finite)
         for position, row in enumerate(quantum.rows):
             if position in broken:
                 row.ticket.fail(non_finite(row.ticket.item_ids[row.index]))
             else:
-                row.ticket.deliver(row.index, answer.rows[position])
-        if broken:
-            await self._lane.count_fault("non_finite")
-        else:
-            self._lane.quarantine.served()
+                row.ticket.deliver(row.index, rows[position])
+
+    # Whoever hears of a fault finds it counted: both happen in one step of these.
+
+    async def _refused(self, refusal: WorkerRefused) -> None:
+        # The service checked these rows, so a refusal means that lane and worker disagree about the model.
+        self.fail_running(refused(self._lane.lane_id, refusal))
+        await self._lane.count_fault(refusal.kind)
+
+    async def _lost(self, loaded: Loaded, fault: WorkerFault) -> None:
+        # The lane may have heard of it by another way, and then it has answered these requests already.
+        self.fail_running(crashed(self._lane.lane_id, fault))
+        await self._lane.worker_lost(loaded, fault)
+
+    async def _not_finite(self, quantum: Quantum, answer: EmbeddedRows | ScoredRows) -> None:
+        self._deliver(quantum, answer)
+        await self._lane.count_fault("non_finite")
+
+    def _failed(self, error: Exception) -> None:
+        lane_id = self._lane.lane_id
+        _log.error("lane_failed", lane_id=lane_id, where=where(error))
+        message = f"the lane failed; the log tells more about {lane_id}"
+        failure = SynapseError("internal_error", message, details={"reference": lane_id})
+        self.fail_running(failure)
+        self.queue.fail_all(failure)
 
 
 def pack_scores(scored: ScoredRows) -> list[bytes]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from synapse_engines.worker.frames import FrameDecoder, ProtocolError
 from synapse_engines.worker.protocol import (
@@ -36,18 +36,38 @@ from synapse_service.lanes.worker_faults import WorkerFault, WorkerHung, WorkerP
 OnProgress = Callable[[Progress], None]
 
 _Answer = TypeVar("_Answer", bound=Message)
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[_Answer, _Result]):
+    """What a worker is asked.
+
+    Attributes:
+        make: the message, given its number.
+        payload: what travels with it.
+        answer_type: the message that answers it.
+        read: what the answer and its payload mean; raises ProtocolError if they make no sense.
+        limit_s: seconds without progress after which the worker counts as hung.
+        on_progress: called on the loop whenever work was completed, while the caller waits.
+    """
+
+    make: Callable[[int], Request]
+    payload: bytes
+    answer_type: type[_Answer]
+    read: Callable[[_Answer, bytes], _Result]
+    limit_s: float
+    on_progress: OnProgress | None = None
 
 
 @dataclass(slots=True)
 class _Outstanding:
-    """The request that the worker is serving, whether or not its caller still waits."""
+    """The request that the worker is serving; its caller waits until `answer` is done, or was cancelled."""
 
     id: int
-    answer_type: type[Message]
-    answer: asyncio.Future[tuple[Message, bytes]]
-    limit_s: float
+    question: Question[Any, Any]
+    answer: asyncio.Future[Any]
     moved_at: float
-    on_progress: OnProgress | None
     tokens_done: int = 0
 
 
@@ -83,8 +103,9 @@ class Dialogue:
         self._check_every_s = check_every_s
         self._decoder = FrameDecoder()
         self._last_id = 0
-        self._claimed = False
         self._outstanding: _Outstanding | None = None
+        self._next: asyncio.Task[Any] | None = None
+        self._settling: list[asyncio.Future[None]] = []
         self._pings: dict[int, asyncio.Future[Pong]] = {}
         self._stall_check: asyncio.TimerHandle | None = None
         self.fault: WorkerFault | None = None
@@ -94,48 +115,41 @@ class Dialogue:
         self._last_id += 1
         return self._last_id
 
-    async def ask(
-        self,
-        make: Callable[[int], Request],
-        payload: bytes,
-        answer_type: type[_Answer],
-        limit_s: float,
-        on_progress: OnProgress | None = None,
-    ) -> tuple[_Answer, bytes]:
-        """Sends one request and waits for its answer and that answer's payload.
+    def ask(self, question: Question[Any, _Result]) -> asyncio.Future[_Result]:
+        """Sends one request, at once if the worker is free, and gives what its answer will be read as.
+
+        The future ends with WorkerRefused if the worker will not serve the request, and with WorkerFault if the
+        dialogue ends first.
 
         Raises:
             RuntimeError: another caller is waiting for an answer.
             ProtocolError: the request is too large to be sent; nothing was.
-            WorkerRefused: the worker would not serve it.
-            WorkerFault: the dialogue is over, or ended meanwhile.
+            WorkerFault: the dialogue is over.
         """
-        if self._claimed:
+        if self._next is not None or (self._outstanding is not None and not self._outstanding.answer.cancelled()):
             raise RuntimeError("a worker serves one request at a time")
-        self._claimed = True
-        outstanding: _Outstanding | None = None
+        self._require_no_fault()
+        if self._outstanding is None:
+            return self._send(question)
+        self._next = self._loop.create_task(self._ask_next(question))
+        return self._next
+
+    async def _ask_next(self, question: Question[Any, _Result]) -> _Result:
         try:
             await self.settled()
             self._require_no_fault()
-            outstanding = _Outstanding(
-                id=self.next_id(),
-                answer_type=answer_type,
-                answer=self._loop.create_future(),
-                limit_s=limit_s,
-                moved_at=self._clock.monotonic(),
-                on_progress=on_progress,
-            )
-            self._write(encode(make(outstanding.id), payload))
-            self._outstanding = outstanding
-            self._check_for_stall()
-            # Shielded: a cancelled caller must not take the future along that tells us when the worker is free.
-            answer, body = await asyncio.shield(outstanding.answer)
-            assert isinstance(answer, answer_type)
-            return answer, body
+            answer = self._send(question)
         finally:
-            self._claimed = False
-            if outstanding is not None:
-                outstanding.on_progress = None
+            self._next = None
+        return await answer
+
+    def _send(self, question: Question[Any, _Result]) -> asyncio.Future[_Result]:
+        outstanding = _Outstanding(self.next_id(), question, self._loop.create_future(), self._clock.monotonic())
+        self._write(encode(question.make(outstanding.id), question.payload))
+        self._outstanding = outstanding
+        if self._stall_check is None:
+            self._check_for_stall()
+        return outstanding.answer
 
     async def ping(self) -> Pong:
         """A sign of life, at any time, also while a request is served. It says nothing about progress.
@@ -153,7 +167,8 @@ class Dialogue:
     async def settled(self) -> None:
         """Waits until no request is in flight, also one whose caller was cancelled."""
         while self._outstanding is not None:
-            await asyncio.wait([self._outstanding.answer])
+            self._settling.append(settled := self._loop.create_future())
+            await settled
 
     def receive(self, data: bytes) -> None:
         """Takes bytes from the worker, cut anywhere."""
@@ -201,8 +216,8 @@ class Dialogue:
             pass
         elif isinstance(message, Failed):
             self._settle(WorkerRefused(message.kind, message.message, message.details))
-        elif isinstance(message, outstanding.answer_type):
-            self._settle((message, payload))
+        elif isinstance(message, outstanding.question.answer_type):
+            self._settle(outstanding.question.read(message, payload))
         else:
             raise ProtocolError(f"the worker answered request {message.id} with {type(message).__name__}")
 
@@ -211,29 +226,34 @@ class Dialogue:
             return
         outstanding.tokens_done = progress.tokens_done
         outstanding.moved_at = self._clock.monotonic()
-        if outstanding.on_progress is not None:
-            self._loop.call_soon(outstanding.on_progress, progress)
+        if outstanding.question.on_progress is not None and not outstanding.answer.done():
+            self._loop.call_soon(outstanding.question.on_progress, progress)
 
-    def _settle(self, outcome: tuple[Message, bytes] | Exception) -> None:
-        """Ends the request in flight, if there is one."""
-        outstanding = self._outstanding
+    def _settle(self, outcome: object) -> None:
+        """Ends the request in flight, if there is one, with a result or an exception."""
+        outstanding, self._outstanding = self._outstanding, None
         if outstanding is None:
             return
-        self._outstanding = None
-        if self._stall_check is not None:
-            self._stall_check.cancel()
-        if isinstance(outcome, Exception):
-            outstanding.answer.set_exception(outcome)
-            # Nobody may be waiting any more; asking for the exception keeps asyncio from reporting it as lost.
-            outstanding.answer.exception()
-        else:
-            outstanding.answer.set_result(outcome)
+        if not outstanding.answer.done():
+            if isinstance(outcome, Exception):
+                outstanding.answer.set_exception(outcome)
+                # Its caller may be cancelled before it hears this; asking keeps asyncio from reporting it as lost.
+                outstanding.answer.exception()
+            else:
+                outstanding.answer.set_result(outcome)
+        settling, self._settling = self._settling, []
+        for waiter in settling:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _check_for_stall(self) -> None:
+        # Set again only when it rings: requests come and go far more often than that.
+        self._stall_check = None
         outstanding = self._outstanding
         if outstanding is None:
             return
-        if self._clock.monotonic() - outstanding.moved_at >= outstanding.limit_s:
-            self.end(WorkerHung(outstanding.limit_s, self._stderr_tail()))
+        limit_s = outstanding.question.limit_s
+        if self._clock.monotonic() - outstanding.moved_at >= limit_s:
+            self.end(WorkerHung(limit_s, self._stderr_tail()))
         else:
             self._stall_check = self._loop.call_later(self._check_every_s, self._check_for_stall)

@@ -14,9 +14,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 
+from synapse_engines.worker.frames import ProtocolError
 from synapse_engines.worker.protocol import (
     Embed,
     Embedded,
@@ -25,6 +27,7 @@ from synapse_engines.worker.protocol import (
     LoadSpec,
     Measure,
     Measured,
+    Message,
     Pong,
     Ready,
     Score,
@@ -33,12 +36,11 @@ from synapse_engines.worker.protocol import (
     encode,
 )
 from synapse_service.clock import Clock
-from synapse_service.lanes.worker_dialogue import Dialogue, OnProgress
+from synapse_service.lanes.worker_dialogue import Dialogue, OnProgress, Question
 from synapse_service.lanes.worker_faults import (
     WorkerCrashed,
     WorkerFault,
     WorkerNotGone,
-    WorkerProtocolFault,
 )
 from synapse_service.lanes.worker_launch import (
     SPAWN_OPTIONS,
@@ -49,6 +51,8 @@ from synapse_service.lanes.worker_launch import (
 )
 from synapse_service.lanes.worker_scores import ScoredRows, scored_rows
 from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
+
+_Answer = TypeVar("_Answer", bound=Message)
 
 STDERR_TAIL = 8192
 """Bytes of standard error that are kept."""
@@ -150,11 +154,11 @@ class WorkerProcess:
             WorkerFault: see the module.
         """
         self._require_open()
-        answer, _ = await self._dialogue.ask(lambda id: Load(id, spec), b"", Ready, stall_limit_s)
+        answer = await self._dialogue.ask(Question(lambda id: Load(id, spec), b"", Ready, _alone, stall_limit_s))
         self._watch.ready(answer.facts)
         return answer
 
-    async def embed(
+    def embed(
         self,
         lengths: Sequence[int],
         ids: bytes,
@@ -162,11 +166,14 @@ class WorkerProcess:
         *,
         stall_limit_s: float = SERVE_STALL_S,
         on_progress: OnProgress | None = None,
-    ) -> EmbeddedRows:
-        """Computes vectors.
+    ) -> asyncio.Future[EmbeddedRows]:
+        """Computes vectors. The request is on its way when this returns.
 
-        A cancelled caller neither stops the worker nor gets in the way of the next: the request runs to its end,
-        its answer is dropped, and a request made meanwhile waits for that.
+        A cancelled future neither stops the worker nor gets in the way of the next: the request runs to its end,
+        its answer is dropped, and a request made meanwhile waits for that. The future may end with:
+
+            WorkerRefused: the engine will not have these ids.
+            WorkerFault: see the module.
 
         Args:
             lengths: tokens of each row.
@@ -176,42 +183,42 @@ class WorkerProcess:
             on_progress: called on the loop whenever work was completed, while the caller waits.
 
         Raises:
-            WorkerRefused: the engine will not have these ids.
-            WorkerFault: see the module.
+            WorkerFault: the worker is no use any more.
         """
         self._require_rows(lengths, ids)
         self._watch.requested()
-        answer, payload = await self._dialogue.ask(
-            lambda id: Embed(id, list(lengths), encoding), ids, Embedded, stall_limit_s, on_progress
-        )
-        rows = _cut(payload, answer.sizes)
-        if rows is None or len(rows) != len(lengths):
-            raise self._dialogue.end(WorkerProtocolFault("the rows do not match the request", self.stderr_tail))
-        return EmbeddedRows(rows, tuple(answer.non_finite), answer.compute_ms)
 
-    async def score(
+        def read(answer: Embedded, payload: bytes) -> EmbeddedRows:
+            rows = _cut(payload, answer.sizes)
+            if rows is None or len(rows) != len(lengths):
+                raise ProtocolError("the rows do not match the request")
+            return EmbeddedRows(rows, tuple(answer.non_finite), answer.compute_ms)
+
+        return self._dialogue.ask(
+            Question(lambda id: Embed(id, list(lengths), encoding), ids, Embedded, read, stall_limit_s, on_progress)
+        )
+
+    def score(
         self,
         lengths: Sequence[int],
         ids: bytes,
         *,
         stall_limit_s: float = SERVE_STALL_S,
         on_progress: OnProgress | None = None,
-    ) -> ScoredRows:
-        """Computes scores, with a model that was loaded with a read-out. What is said of `embed` holds here too.
-
-        Raises:
-            WorkerRefused: the engine will not have these ids.
-            WorkerFault: see the module.
-        """
+    ) -> asyncio.Future[ScoredRows]:
+        """Computes scores, with a model that was loaded with a read-out. What is said of `embed` holds here too."""
         self._require_rows(lengths, ids)
         self._watch.requested()
-        answer, payload = await self._dialogue.ask(
-            lambda id: Score(id, list(lengths)), ids, Scored, stall_limit_s, on_progress
+
+        def read(answer: Scored, payload: bytes) -> ScoredRows:
+            rows = scored_rows(answer, payload, len(lengths))
+            if rows is None:
+                raise ProtocolError("the scores do not match the request")
+            return rows
+
+        return self._dialogue.ask(
+            Question(lambda id: Score(id, list(lengths)), ids, Scored, read, stall_limit_s, on_progress)
         )
-        rows = scored_rows(answer, payload, len(lengths))
-        if rows is None:
-            raise self._dialogue.end(WorkerProtocolFault("the scores do not match the request", self.stderr_tail))
-        return rows
 
     async def measure(
         self, dims: int, candidate: bytes, reference: bytes, *, stall_limit_s: float = SERVE_STALL_S
@@ -225,10 +232,9 @@ class WorkerProcess:
         if rows < 2 or len(candidate) != 4 * dims * rows or len(reference) != len(candidate):
             raise ValueError(f"{len(candidate)} and {len(reference)} bytes are not two sets of vectors of {dims}")
         self._require_open()
-        answer, _ = await self._dialogue.ask(
-            lambda id: Measure(id, dims, rows), candidate + reference, Measured, stall_limit_s
+        return await self._dialogue.ask(
+            Question(lambda id: Measure(id, dims, rows), candidate + reference, Measured, _alone, stall_limit_s)
         )
-        return answer
 
     async def ping(self) -> Pong:
         """A sign of life, at any time, also while a request is served. It says nothing about progress.
@@ -385,6 +391,11 @@ class _Pipes(asyncio.SubprocessProtocol):
         returncode = self._transport.get_returncode()
         assert returncode is not None
         self._worker.on_gone(returncode)
+
+
+def _alone(answer: _Answer, payload: bytes) -> _Answer:
+    """An answer that means nothing but itself."""
+    return answer
 
 
 def _cut(payload: bytes, sizes: Sequence[int]) -> list[bytes] | None:
