@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -219,7 +220,8 @@ def _assemble(
         return settings_store.current
 
     hub = EventHub(clock, loop.call_later)
-    leases = LeaseBook(_new_id)
+    numbers = itertools.count(1)
+    leases = LeaseBook(lambda: f"{generation}-{next(numbers)}")
     blobs = BlobStore(paths.cache_dir)
     blobs.prepare()
     machine = this_machine()
