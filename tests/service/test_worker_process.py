@@ -523,7 +523,9 @@ def test_secrets_and_python_settings_stay_out_of_the_environment() -> None:
         "HOME": "/home/u",
         "LC_ALL": "C.UTF-8",
         "CUDA_VISIBLE_DEVICES": "1",
-        "OPENBLAS_NUM_THREADS": "1",  # Ours; see the launch for the reason.
+        # Ours; see the launch for the reasons.
+        "OPENBLAS_NUM_THREADS": "1",
+        **({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if sys.platform == "linux" else {}),
     }
 
 

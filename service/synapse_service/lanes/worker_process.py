@@ -154,7 +154,8 @@ class WorkerProcess:
             WorkerFault: see the module.
         """
         self._require_open()
-        answer = await self._dialogue.ask(Question(lambda id: Load(id, spec), b"", Ready, _alone, stall_limit_s))
+        question = Question(lambda id: Load(id, spec), b"", Ready, _alone, stall_limit_s)
+        answer: Ready = await self._dialogue.ask(question)
         self._watch.ready(answer.facts)
         return answer
 
