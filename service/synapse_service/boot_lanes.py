@@ -28,6 +28,7 @@ from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.lane_rows import LaneRows
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.model import LaneModel
+from synapse_service.lanes.profiles import Profiles
 from synapse_service.lanes.quarantine import CoolDown, Quarantine
 from synapse_service.lanes.records import StoredLanes, StoredSelfChecks, StoredSelfTests
 from synapse_service.lanes.registration import Registration
@@ -91,6 +92,7 @@ def assemble_lanes(
         observations=observations,
     )
     outcomes = StoredSelfChecks(store, clock)
+    profiles = Profiles.read(models.catalog)
     self_checks = SelfChecks(outcomes, leases, os_build, outcomes.load_all(), models.catalog.resource)
 
     def download_job(entry: CatalogEntry) -> str | None:
@@ -128,8 +130,14 @@ def assemble_lanes(
         return lane
 
     def free_form(registration: Registration, quarantined: str | None) -> Lane:
-        model = registration.lane_model(ENGINE_BUILDS[registration.manifest.engine])
-        return make_lane(model, Quarantine(quarantined), None, devices.refusal(model.engine, model.lane_id))
+        manifest = registration.manifest
+        model = registration.lane_model(ENGINE_BUILDS[manifest.engine])
+        check = (
+            None
+            if manifest.profile is None
+            else self_checks.of_profile(manifest.profile, profiles, model, manifest.digest)
+        )
+        return make_lane(model, Quarantine(quarantined), check, devices.refusal(model.engine, model.lane_id))
 
     def of_catalog(entry: CatalogEntry, lane: CatalogLane) -> Lane:
         return make_lane(catalog_model(entry, lane), CoolDown(clock), self_checks.of(entry, lane))

@@ -210,6 +210,34 @@ def test_a_package_from_the_network_needs_a_digest_of_its_own(role: str) -> None
     assert (error.level, error.details) == ("channel", {"field": field})
 
 
+@pytest.mark.parametrize(
+    ("engine", "lane"),
+    [
+        ("owned-metal", "metal"),
+        ("owned-cuda", "cuda"),
+        ("ane", "ane"),
+        ("owned-vulkan", "vulkan"),
+        ("owned-cpu", "cpu"),
+    ],
+)
+def test_a_profile_belongs_to_the_kind_of_device_that_the_engine_computes_on(engine: str, lane: str) -> None:
+    profile = f"gte-modernbert-base.{lane}"
+    assert check(request(engine=engine, profile=profile), cpu_lanes=True, reserved_ids=()).profile == profile
+    other = "ane" if lane == "metal" else "metal"
+    error = refusal(request(engine=engine, profile=f"gte-modernbert-base.{other}"))
+    assert (error.level, error.details) == ("semantic", {"field": "profile"})
+
+
+def test_a_profile_that_nobody_knows_is_left_to_whoever_proves_the_model() -> None:
+    assert check(request(profile="other.tpu"), cpu_lanes=True, reserved_ids=()).profile == "other.tpu"
+
+
+@pytest.mark.parametrize("profile", ["metal", "GTE.metal", ".metal", "gte modernbert.metal", "gte.", "gte/x.metal"])
+def test_what_is_no_name_of_a_profile_is_refused_by_its_look(profile: str) -> None:
+    error = refusal(request(profile=profile))
+    assert (error.level, error.details) == ("channel", {"field": "profile"})
+
+
 def test_sources_resolve_against_the_hub_and_keep_their_digests() -> None:
     manifest = check(
         request(source="hf", repo="org/name", revision=REVISION, files=hub_files("onnx/model.safetensors")),

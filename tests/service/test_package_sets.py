@@ -59,7 +59,7 @@ def failure(status: JobStatus) -> dict[str, Any]:
 
 def row(lane: Lane) -> dict[str, Any]:
     ledger = CertificationLedger(None, "machine", 1)  # type: ignore[arg-type]
-    return dict(msgspec.to_builtins(model_row(lane, ledger, RecommendedBatch(rows=1, token_budget=1))))
+    return dict(msgspec.to_builtins(model_row(lane, ledger, RecommendedBatch(rows=1, token_budget=1), False, [])))
 
 
 async def test_a_set_is_registered_with_every_file_and_the_buckets_that_its_packages_have(

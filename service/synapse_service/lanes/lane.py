@@ -62,9 +62,9 @@ class LaneLoader(Protocol):
 class Lane:
     """A model that can be asked for numbers.
 
-    ``self_check`` is set on a lane of the catalog, and on no other: it has to pass before the lane serves.
-    ``unavailable`` says why nothing on this machine computes it, None where something does. ``not_ready_since`` is
-    since when no worker is ready, on the monotonic clock; None while one is.
+    ``self_check`` is set on a lane of the catalog, and on one that was registered under a profile: it has to pass
+    before the lane serves. ``unavailable`` says why nothing on this machine computes it, None where something does.
+    ``not_ready_since`` is since when no worker is ready, on the monotonic clock; None while one is.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from synapse_service.catalog.sources import Role, Source, is_loopback
+from synapse_service.lanes.device_gate import BACKENDS
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_wire import params as p
 from synapse_wire.errors import invalid_params, invalid_state
@@ -30,6 +31,7 @@ _DTYPES: Final[Mapping[str, Literal["f32", "f16"]]] = {PACKAGE_ENGINE: "f16"}
 """The number format of an engine, where it isn't f32."""
 
 _REVISION: Final = re.compile(r"[0-9a-f]{40}\Z")
+_PROFILE: Final = re.compile(r"[a-z0-9][a-z0-9.-]*\.[a-z0-9]+\Z")
 _REPO: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
 _FLOATING: Final = re.compile(r"/resolve/(?![0-9a-f]{40}/)[^/]*(/|$)")
 
@@ -49,6 +51,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     dtype: Literal["f32", "f16"] = "f32"
     max_tokens: int | None = None
     overlength: Literal["refuse", "truncate"] = "refuse"
+    profile: str | None = None
 
     def encode(self) -> bytes:
         """Canonical JSON, for storage and for the digest."""
@@ -66,6 +69,8 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
     configuration decides are semantic ones.
     """
     _check_sources(request)
+    if request.profile is not None and not _PROFILE.match(request.profile):
+        raise invalid_params("a profile is named <model>.<kind of device>", "profile")
     if request.model_id in reserved_ids:
         raise invalid_state(
             f"{request.model_id!r} belongs to the catalog; install it with models.download, or choose another id",
@@ -76,11 +81,11 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
             f"an id that begins with {FINGERPRINT_PREFIX} is read as a fingerprint; choose another", field="model_id"
         )
     _check_engine(request, cpu_lanes=cpu_lanes)
+    _check_profile(request)
     if request.task != "embed":
         raise invalid_state(f"free-form models of task {request.task!r} are not served", requested_task=request.task)
-    for member in ("template", "profile"):
-        if getattr(request, member) is not None:
-            raise invalid_state(f"an embedding model takes no {member}", field=member)
+    if request.template is not None:
+        raise invalid_state("an embedding model takes no template", field="template")
     if request.files.extra and request.engine != PACKAGE_ENGINE:
         raise invalid_state("only package sets of the Neural Engine have extra files", field="files.extra")
     if request.files.config is None:
@@ -101,6 +106,7 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
         dtype=dtype,
         max_tokens=request.max_tokens,
         overlength=request.overlength or "refuse",
+        profile=request.profile,
     )
 
 
@@ -185,3 +191,11 @@ def _check_engine(request: p.ModelLoad, *, cpu_lanes: bool) -> None:
         raise invalid_state(
             "CPU lanes are off; turn on the setting cpu_lanes to use the engine owned-cpu", field="engine"
         )
+
+
+def _check_profile(request: p.ModelLoad) -> None:
+    """A profile is about one kind of device; whether there are cases for it is found out by who proves the model."""
+    lane = BACKENDS[request.engine]
+    named = (request.profile or lane).rpartition(".")[2]
+    if named in BACKENDS.values() and named != lane:
+        raise invalid_state(f"{request.profile} is proven on {named}, and {request.engine} is {lane}", field="profile")

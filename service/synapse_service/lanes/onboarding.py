@@ -1,7 +1,8 @@
 """How a free-form model comes in: fetch its files, look at them, prove that it computes, and only then register it.
 
 A model that fails on the way leaves nothing registered; files that were proven stay in the store, so a second try
-doesn't fetch them again. Replacing a registered model keeps the old one serving until the new one is proven.
+doesn't fetch them again. Only a model that fails the cases of its profile is known from then on, and refuses. Replacing
+a registered model keeps the old one serving until the new one is proven.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from synapse_service.lanes.model import StoredFile
 from synapse_service.lanes.refusals import in_use
 from synapse_service.lanes.registration import Registration, examine
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_wire.errors import invalid_state
+from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.results import BlobHolder, Holder
 
 _PROOF_STEPS: Final = 2
@@ -93,12 +94,22 @@ class Onboarding:
 
     async def _register(self, registration: Registration) -> Lane:
         fresh = self._lanes.new_lane(registration)
+        failed: SynapseError | None = None
         try:
-            await fresh.ensure_ready()
-            return await self._lanes.register(registration, fresh)
+            try:
+                await fresh.ensure_ready()
+            except SynapseError as error:
+                # Whoever names a model that failed its profile is to be told so, not that there is none.
+                if error.code != "self_check_failed" or self._lanes.registration(registration.model_id) is not None:
+                    raise
+                failed = error
+            lane = await self._lanes.register(registration, fresh)
         except BaseException:
             await fresh.close()
             raise
+        if failed is not None:
+            raise failed
+        return lane
 
     async def _registration(self, manifest: Manifest, job: LiveJob, lease: BlobLease) -> Registration:
         wanted = sources(manifest, self._hf_base_url())

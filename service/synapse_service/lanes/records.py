@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from synapse_service.clock import Clock
+from synapse_service.lanes.profiles import ProfileCheckKey
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.self_check import SelfCheckKey
 from synapse_service.logs import get_logger
@@ -160,13 +161,13 @@ class StoredSelfChecks:
             }
         )
 
-    async def save(self, key: SelfCheckKey, outcome: SelfCheckState) -> None:
+    async def save(self, key: SelfCheckKey | ProfileCheckKey, outcome: SelfCheckState) -> None:
         """Write down how a check ended."""
         await self._store.write(
             lambda: (
                 SelfCheck.insert(
                     check_id=key.check_id,
-                    catalog_id=key.catalog_id,
+                    catalog_id=key.subject,
                     manifest_digest=key.manifest_digest,
                     backend=key.backend,
                     state=outcome.state,

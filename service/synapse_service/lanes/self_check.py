@@ -68,6 +68,13 @@ class ModelIdentity(_Part, frozen=True, kw_only=True):
     tokenizer_sha256: Sha256
 
 
+class Fixture(_Part, frozen=True, kw_only=True):
+    """The full set of cases, as its publisher names and seals it, that those of a file were drawn from."""
+
+    set: Text
+    sha256: Sha256
+
+
 class EmbedGates(_Part, frozen=True, kw_only=True):
     """Lowest cosine to the expected vector, and how far from 1 a vector's length may lie."""
 
@@ -106,6 +113,7 @@ class _File(_Part, frozen=True, kw_only=True):
     source: Text
     precision: Text
     model: ModelIdentity
+    fixture: Fixture
 
 
 class EmbedCheck(_File, frozen=True, kw_only=True, tag_field="task", tag="embed"):
@@ -168,6 +176,11 @@ class SelfCheckKey(msgspec.Struct, frozen=True, kw_only=True):
     engine_identity: EngineIdentity
     os_build: str
     fixture_revision: int
+
+    @property
+    def subject(self) -> str:
+        """What the outcome is about."""
+        return self.catalog_id
 
     @property
     def check_id(self) -> str:

@@ -53,7 +53,7 @@ class LaneChoice:
                 raise _wrong_lane(lane, task)
             self._require_epoch(constraints)
             stands_in = self._stands_in(lane, model, constraints, target)
-            if stands_in and not self._certifications.certified(lane.fingerprint):
+            if stands_in and not self._certified(lane):
                 lane.use.refuse()
                 raise _equivalent_not_certified(lane)
         try:
@@ -90,7 +90,11 @@ class LaneChoice:
         return [lane for lane in lanes if lane is not None]
 
     def _distrust(self, lane: Lane) -> tuple[bool, bool]:
-        return (not self._certifications.certified(lane.fingerprint), lane.quarantine.active)
+        return (not self._certified(lane), lane.quarantine.active)
+
+    def _certified(self, lane: Lane) -> bool:
+        check = lane.self_check
+        return self._certifications.certified(lane.fingerprint) if check is None else check.passed
 
     def _stands_in(self, lane: Lane, model: str, constraints: p.Constraints, target: str | None) -> bool:
         """Whether the lane serves as the equivalent of a fingerprint that was demanded.

@@ -228,7 +228,10 @@ class SelfTestReference(Table):
 
 
 class SelfCheck(Table):
-    """The outcome of a catalog lane's self-check, ``passed`` or ``failed``, under its key. ``evidence`` is JSON."""
+    """The outcome of a self-check, ``passed`` or ``failed``, under its key. ``evidence`` is JSON.
+
+    ``catalog_id`` is the model of the catalog whose lane was checked, or the profile of a lane that a user registered.
+    """
 
     check_id = peewee.TextField(primary_key=True)
     catalog_id = peewee.TextField(index=True)
