@@ -1,20 +1,53 @@
-"""The entry point of `ck-synapse-opctl`. This version has no operator command: it says so and ends."""
+"""`ck-synapse-opctl`: the operator's command. Says which commands there are; what they do is in ``operator``."""
 
 from __future__ import annotations
 
-import sys
-from typing import NoReturn
+from pathlib import Path
+from typing import Annotated
 
-_MESSAGE = """\
-ck-synapse-opctl: this version of Synapse has no operator command yet.
-What an operator can do already goes through the general command:
-  synapse models                 see, load and unload models
-  synapse probe                  certify a lane on this machine
-  synapse call METHOD [JSON]     call any other operation by its name
-"""
+import typer
+
+from synapse_cli.operator import aliases, lanes, models, work
+from synapse_cli.operator.session import EXPLAINED, Options
+from synapse_wire import __version__
+
+app = typer.Typer(
+    name="ck-synapse-opctl",
+    help="Operate a running Synapse service.",
+    epilog=EXPLAINED,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for family in (lanes, models, aliases, work):
+    family.register(app)
 
 
-def run() -> NoReturn:
-    """Prints what to use instead and exits with status 2."""
-    sys.stderr.write(_MESSAGE)
-    sys.exit(2)
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ck-synapse-opctl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def opctl(
+    context: typer.Context,
+    home: Annotated[
+        Path | None, typer.Option("--home", envvar="SYNAPSE_HOME", file_okay=False, help="The service's home folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")] = False,
+    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait for one answer.")] = 60.0,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Operate a running Synapse service. Options stand before the command."""
+    context.obj = Options(home, as_json, timeout)
+
+
+def run() -> None:
+    """The entry point of `ck-synapse-opctl`."""
+    app()

@@ -10,7 +10,6 @@ import pytest
 
 COMMANDS = {
     "synapse-tray": ("has no tray application yet", ["synapse serve", "synapse status", "synapse models"]),
-    "ck-synapse-opctl": ("has no operator command yet", ["synapse models", "synapse probe", "synapse call METHOD"]),
     "ckdev-synapse-certify": ("can't certify catalog models yet", ["synapse probe"]),
 }
 
