@@ -191,6 +191,25 @@ def derive_specials(tokenizer_json: bytes, family: str, config: Mapping[str, obj
     return specials
 
 
+def pair_frame(tokenizer_json: bytes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The ids that a published file puts before, between and after the two texts of a pair.
+
+    Raises:
+        ArtifactError: `bad_tokenizer` if the file frames a pair in a way that we do not know, or not at all.
+    """
+    processor = _parse(tokenizer_json).get("post_processor")
+    try:
+        if isinstance(processor, dict) and processor.get("type") == "TemplateProcessing":
+            before, between, after = _pieces(processor, "pair", 2)
+            return tuple(before), tuple(between), tuple(after)
+        if isinstance(processor, dict) and processor.get("type") == "BertProcessing":
+            sep = (int(processor["sep"][1]),)
+            return (int(processor["cls"][1]),), sep, sep
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ArtifactError("bad_tokenizer", "its post-processor is malformed", file=_FILE) from error
+    raise ArtifactError("bad_tokenizer", "it does not say which tokens frame a pair of texts", file=_FILE)
+
+
 def tokenizer_digest(source_sha256: str) -> str:
     """Identity of a sanitised tokenizer: the digest of its source file and of the way in which we treat it.
 
@@ -299,15 +318,20 @@ def _framing(processor: object) -> SpecialTokens:
 
 def _template(processor: dict[str, Any]) -> SpecialTokens:
     """What the template for a single text puts before and after it."""
-    before: list[int] = []
-    after: list[int] = []
-    texts = 0
-    for piece in processor["single"]:
+    before, after = _pieces(processor, "single", 1)
+    return SpecialTokens(tuple(before), tuple(after))
+
+
+def _pieces(processor: dict[str, Any], template: str, texts: int) -> list[list[int]]:
+    """What a template puts around each of its texts: one list of ids more than there are texts."""
+    found: list[list[int]] = [[]]
+    for piece in processor[template]:
         if "Sequence" in piece:
-            texts += 1
+            found.append([])
         else:
             name = piece["SpecialToken"]["id"]
-            (after if texts else before).extend(int(each) for each in processor["special_tokens"][name]["ids"])
-    if texts != 1:
-        raise ArtifactError("bad_tokenizer", f"its template holds the text {texts} times", file=_FILE)
-    return SpecialTokens(tuple(before), tuple(after))
+            found[-1].extend(int(each) for each in processor["special_tokens"][name]["ids"])
+    if len(found) != texts + 1:
+        detail = f"its template for {texts} texts holds {len(found) - 1}"
+        raise ArtifactError("bad_tokenizer", detail, file=_FILE)
+    return found

@@ -30,7 +30,7 @@ from synapse_service.boot_lanes import assemble_lanes
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.compiled import Catalog, CatalogError, shipped_catalog
 from synapse_service.catalog.fetch import Fetcher
-from synapse_service.certify.fixture import embed_fixture
+from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
@@ -225,7 +225,7 @@ def _assemble(
     blobs = BlobStore(paths.cache_dir)
     blobs.prepare()
     machine = this_machine()
-    ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, embed_fixture().revision)
+    ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, fixture_revisions())
     ledger.restore(certifications.load_all(machine.id))
     jobs = JobBook(
         database,

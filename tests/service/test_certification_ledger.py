@@ -34,7 +34,7 @@ def lane() -> Lane:
 
 def ledger_of(store: Store, machine: str = MACHINE, fixture_revision: int = 3) -> CertificationLedger:
     records = StoredCertifications(store)
-    ledger = CertificationLedger(records, machine, fixture_revision)
+    ledger = CertificationLedger(records, machine, {"embed": fixture_revision, "rerank": 3})
     ledger.restore(records.load_all(machine))
     return ledger
 

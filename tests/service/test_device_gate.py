@@ -144,7 +144,7 @@ class Shelf:
         self.loader = StubLoader()
         self.gate = DeviceGate(lambda backend: DeviceEvidence(backend, self.reasons.get(backend)))
         self.aliases = AliasTable(store, self.clock, Detached())
-        self.ledger = CertificationLedger(SimpleNamespace(), "machine", 1)  # type: ignore[arg-type]
+        self.ledger = CertificationLedger(SimpleNamespace(), "machine", {"embed": 1, "rerank": 1})  # type: ignore[arg-type]
         self.jobs = JobBook(
             store,
             self.leases,

@@ -60,7 +60,7 @@ class Desk:
             leases=self.leases,
             cpu_lanes=lambda: self.settings.cpu_lanes,
         )
-        self.ledger = CertificationLedger(StoredCertifications(store), "machine", 1)
+        self.ledger = CertificationLedger(StoredCertifications(store), "machine", {"embed": 1, "rerank": 1})
         self.book = JobBook(
             store,
             self.leases,

@@ -58,7 +58,7 @@ def failure(status: JobStatus) -> dict[str, Any]:
 
 
 def row(lane: Lane) -> dict[str, Any]:
-    ledger = CertificationLedger(None, "machine", 1)  # type: ignore[arg-type]
+    ledger = CertificationLedger(None, "machine", {"embed": 1, "rerank": 1})  # type: ignore[arg-type]
     return dict(msgspec.to_builtins(model_row(lane, ledger, RecommendedBatch(rows=1, token_budget=1), False, [])))
 
 

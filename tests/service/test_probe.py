@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,140 +12,23 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
-from fixtures.lanes import StubLoader, StubWorker, ask, make_lane, paper_registration, uninstalled, until
+from fixtures.lanes import StubWorker, ask, paper_registration, until
+from fixtures.probe_desk import CALL, MACHINE, PERFECT, ROWS, ProbeDesk
 from synapse_engines.worker.protocol import Measured
-from synapse_service.admission.leases import LeaseBook
-from synapse_service.catalog.compiled import shipped_catalog
+from synapse_service.certify.comparing import EMBED_GATES
 from synapse_service.certify.fixture import embed_fixture
-from synapse_service.certify.ledger import CertificationLedger
-from synapse_service.certify.machine import MachineProfile
-from synapse_service.certify.probe import GATES, Probes
-from synapse_service.certify.records import StoredCertifications
-from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.idle import IdleUnloader
-from synapse_service.lanes.lane import Lane
-from synapse_service.lanes.model import LaneModel
-from synapse_service.lanes.records import StoredLanes
-from synapse_service.lanes.registration import Registration
-from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
-from synapse_service.operations.probe import ProbeOperations
-from synapse_service.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import JobRef, ModelRef, ProbeReport
 from synapse_wire.results import JobStatus
 
-MACHINE = MachineProfile(system="linux", os_build="debian-12", architecture="x86_64", chip="Some CPU", kernel="6.1")
-_CONNECTION: Any = SimpleNamespace(client=None)
-CALL = Call("test", 1, _CONNECTION, 0.0, 0)
-PERFECT = {"mean_cosine": 1.0, "min_cosine": 1.0, "worst_decile_overlap": 1.0}
-
-
-class References:
-    """Stands for the loader: gives out reference workers, and keeps them for a test to look at."""
-
-    def __init__(self) -> None:
-        self.prepared = StubWorker()
-        self.given: list[StubWorker] = []
-        self.error: Exception | None = None
-
-    async def start_reference(self, model: LaneModel) -> StubWorker:
-        if self.error is not None:
-            raise self.error
-        self.given.append(self.prepared)
-        return self.prepared
-
-
-class Desk:
-    """One registered lane, and everything that a probe of it needs."""
-
-    def __init__(self, store: Store) -> None:
-        jobs = itertools.count(1)
-        self.store = store
-        self.clock = FakeClock()
-        self.leases = LeaseBook(lambda: "lease")
-        self.loader = StubLoader()
-        self.references = References()
-        self.records = StoredLanes(store, self.clock)
-        self.lanes = LaneRegistry(
-            self.records, self._make, catalog=uninstalled(shipped_catalog()), leases=self.leases, cpu_lanes=lambda: True
-        )
-        self.ledger = CertificationLedger(StoredCertifications(store), MACHINE.id, embed_fixture().revision)
-        self.book = JobBook(
-            store,
-            self.leases,
-            clock=self.clock,
-            new_id=lambda: f"job-{next(jobs)}",
-            module_generation=9,
-            retention_ms=lambda: 60_000,
-            publish=lambda *_: None,
-        )
-        probes = Probes(
-            loader=self.references,  # type: ignore[arg-type]
-            lanes=self.lanes,
-            ledger=self.ledger,
-            machine=MACHINE,
-            clock=self.clock,
-            module_generation=9,
-        )
-        self.operations = ProbeOperations(
-            lanes=self.lanes,
-            jobs=self.book,
-            probes=probes,
-            ledger=self.ledger,
-            machine=MACHINE,
-            module_generation=9,
-        )
-
-    def _make(self, registration: Registration, quarantined: str | None) -> Lane:
-        return make_lane(
-            self.loader,
-            self.clock,
-            registration,
-            quarantined=quarantined,
-            on_quarantine=lambda lane: self.lanes.keep_quarantine(lane),
-        )
-
-    async def prepare(self) -> None:
-        registration = paper_registration("m", max_tokens=1024)
-        lane = self.lanes.new_lane(registration)
-        await lane.ensure_ready()
-        await self.lanes.register(registration, lane)
-
-    @property
-    def lane(self) -> Lane:
-        return self.lanes.get("m")
-
-    async def start(self) -> str:
-        return (await self.operations.start(CALL, ModelRef(model_id="m"))).job_id
-
-    async def probe(self) -> JobStatus:
-        job_id = await self.start()
-        await until(lambda: not self.book.live("probe"))
-        return await self.operations.status(CALL, JobRef(job_id=job_id))
-
-    def report(self) -> dict[str, Any]:
-        (row,) = msgspec.to_builtins(self.operations.report(CALL, ProbeReport(model_id="m")).lanes)
-        return dict(row)
-
-    def require(self) -> str:
-        """``ok``, or the code with which the lane is refused."""
-        try:
-            self.ledger.require(self.lane)
-        except SynapseError as error:
-            return error.code
-        return "ok"
-
-    def stored_quarantine(self) -> str | None:
-        ((_, reason, _),) = self.records.load_all()
-        return reason
-
 
 @pytest.fixture
-async def desk(quick_dir: Path) -> AsyncIterator[Desk]:
+async def desk(quick_dir: Path) -> AsyncIterator[ProbeDesk]:
     store = Store.open(quick_dir / "synapse.db", FakeClock())
-    desk = Desk(store)
+    desk = ProbeDesk(store)
     await desk.prepare()
     yield desk
     await desk.book.close()
@@ -161,7 +42,7 @@ def failure(status: JobStatus) -> dict[str, Any]:
     return status.error
 
 
-async def test_a_lane_that_agrees_with_the_reference_is_certified_with_evidence_and_figures(desk: Desk) -> None:
+async def test_a_lane_that_agrees_with_the_reference_is_certified_with_evidence_and_figures(desk: ProbeDesk) -> None:
     assert desk.require() == "probe_required"
     status = await desk.probe()
     rows = len(embed_fixture().texts) + len(embed_fixture().lengths)
@@ -171,7 +52,7 @@ async def test_a_lane_that_agrees_with_the_reference_is_certified_with_evidence_
     outcome = desk.ledger.outcome(desk.lane.fingerprint)
     assert outcome is not None
     assert (outcome.status, outcome.blocking_reason) == ("certified", None)
-    assert outcome.evidence == {"gates": GATES} | PERFECT
+    assert outcome.evidence == {"gates": EMBED_GATES.evidence(), "rows": ROWS} | PERFECT
     assert (outcome.os_build, outcome.module_generation, outcome.model_id) == ("debian-12", 9, "m")
     assert (outcome.fixture_revision, outcome.measured_ms) == (embed_fixture().revision, desk.clock.wall_ms())
     assert outcome.performance is not None
@@ -179,7 +60,9 @@ async def test_a_lane_that_agrees_with_the_reference_is_certified_with_evidence_
     assert outcome.performance["cold_load_ms"] == 12.5
 
 
-async def test_the_lane_computes_long_and_short_rows_in_one_call_and_the_reference_the_same_rows(desk: Desk) -> None:
+async def test_the_lane_computes_long_and_short_rows_in_one_call_and_the_reference_the_same_rows(
+    desk: ProbeDesk,
+) -> None:
     await desk.probe()
     # The tiny lane takes 3072 tokens a call, so the first calls hold many lengths.
     calls = desk.loader.worker.calls
@@ -203,14 +86,14 @@ async def test_the_lane_computes_long_and_short_rows_in_one_call_and_the_referen
         (Measured(1, float("nan"), 1.0, 1.0), "gate_missed:mean_cosine"),
     ],
 )
-async def test_every_gate_has_to_be_reached(desk: Desk, measured: Measured, blocking: str | None) -> None:
+async def test_every_gate_has_to_be_reached(desk: ProbeDesk, measured: Measured, blocking: str | None) -> None:
     desk.references.prepared.measured = measured
     assert (await desk.probe()).state == "done"  # The probe was carried out, whatever it found.
     assert desk.require() == ("ok" if blocking is None else "not_certified")
     assert desk.report().get("blocking_reason") == blocking
 
 
-async def test_a_failed_probe_takes_an_earlier_certification_away(desk: Desk) -> None:
+async def test_a_failed_probe_takes_an_earlier_certification_away(desk: ProbeDesk) -> None:
     await desk.probe()
     assert desk.require() == "ok"
     desk.references.prepared = StubWorker()
@@ -219,7 +102,7 @@ async def test_a_failed_probe_takes_an_earlier_certification_away(desk: Desk) ->
     assert desk.require() == "not_certified"
 
 
-async def test_a_lane_that_crashes_is_recorded_as_such(desk: Desk, expected_warnings: ExpectedWarnings) -> None:
+async def test_a_lane_that_crashes_is_recorded_as_such(desk: ProbeDesk, expected_warnings: ExpectedWarnings) -> None:
     expected_warnings("worker_lost")
     desk.loader.worker.faults.append(WorkerCrashed(-11, ""))
     error = failure(await desk.probe())
@@ -237,7 +120,7 @@ async def test_a_lane_that_crashes_is_recorded_as_such(desk: Desk, expected_warn
     ],
 )
 async def test_a_reference_that_fails_fails_the_probe_and_is_ended(
-    desk: Desk, fault: Exception, details: dict[str, Any]
+    desk: ProbeDesk, fault: Exception, details: dict[str, Any]
 ) -> None:
     desk.references.prepared.faults.append(fault)  # type: ignore[arg-type]
     error = failure(await desk.probe())
@@ -246,14 +129,14 @@ async def test_a_reference_that_fails_fails_the_probe_and_is_ended(
     assert desk.lane.quarantine.strikes == 0  # It was not the lane's worker.
 
 
-async def test_a_reference_with_numbers_that_are_not_finite_fails_the_probe(desk: Desk) -> None:
+async def test_a_reference_with_numbers_that_are_not_finite_fails_the_probe(desk: ProbeDesk) -> None:
     desk.references.prepared.non_finite = (1,)
     error = failure(await desk.probe())
     assert (error["code"], error["details"]) == ("engine_crashed", {"item_id": "probe-1", "reason": "non_finite"})
 
 
 @pytest.mark.parametrize("code", ["queue_full", "overloaded", "store_failure"])
-async def test_a_probe_that_never_came_to_computing_leaves_the_last_outcome_alone(desk: Desk, code: str) -> None:
+async def test_a_probe_that_never_came_to_computing_leaves_the_last_outcome_alone(desk: ProbeDesk, code: str) -> None:
     await desk.probe()
     desk.references.error = SynapseError(code, "not now")
     assert failure(await desk.probe())["code"] == code
@@ -264,7 +147,7 @@ async def test_a_probe_that_never_came_to_computing_leaves_the_last_outcome_alon
 
 
 async def test_only_a_passed_probe_lifts_a_quarantine_and_for_good(
-    desk: Desk, expected_warnings: ExpectedWarnings
+    desk: ProbeDesk, expected_warnings: ExpectedWarnings
 ) -> None:
     expected_warnings("worker_lost", "lane_quarantined")
     await desk.probe()
@@ -293,7 +176,7 @@ async def test_only_a_passed_probe_lifts_a_quarantine_and_for_good(
 # --- what a probe holds ---
 
 
-async def test_a_running_probe_keeps_its_lane_loaded_and_names_itself_as_the_holder(desk: Desk) -> None:
+async def test_a_running_probe_keeps_its_lane_loaded_and_names_itself_as_the_holder(desk: ProbeDesk) -> None:
     gate = desk.references.prepared.gate = asyncio.Event()
     job_id = await desk.start()
     await until(lambda: desk.references.prepared.calls)
@@ -309,13 +192,13 @@ async def test_a_running_probe_keeps_its_lane_loaded_and_names_itself_as_the_hol
     assert desk.lane.state == "unloaded"
 
 
-async def test_a_lane_that_is_not_loaded_is_loaded_by_the_probe(desk: Desk) -> None:
+async def test_a_lane_that_is_not_loaded_is_loaded_by_the_probe(desk: ProbeDesk) -> None:
     await desk.lane.unload()
     assert (await desk.probe()).state == "done"
     assert desk.loader.loads == 2
 
 
-async def test_stopping_the_service_ends_the_reference_and_records_nothing(desk: Desk) -> None:
+async def test_stopping_the_service_ends_the_reference_and_records_nothing(desk: ProbeDesk) -> None:
     desk.references.prepared.gate = asyncio.Event()
     await desk.start()
     await until(lambda: desk.references.prepared.calls)
@@ -327,7 +210,7 @@ async def test_stopping_the_service_ends_the_reference_and_records_nothing(desk:
 # --- the operations ---
 
 
-async def test_a_second_start_joins_the_probe_that_runs(desk: Desk) -> None:
+async def test_a_second_start_joins_the_probe_that_runs(desk: ProbeDesk) -> None:
     gate = desk.references.prepared.gate = asyncio.Event()
     first, second = await asyncio.gather(desk.start(), desk.start())
     assert first == second == await desk.start()
@@ -337,7 +220,7 @@ async def test_a_second_start_joins_the_probe_that_runs(desk: Desk) -> None:
     assert len(desk.references.given) <= 2
 
 
-async def test_a_start_does_not_join_the_probe_of_a_lane_that_was_replaced(desk: Desk) -> None:
+async def test_a_start_does_not_join_the_probe_of_a_lane_that_was_replaced(desk: ProbeDesk) -> None:
     gate = desk.references.prepared.gate = asyncio.Event()
     old = await desk.start()
     await until(lambda: desk.references.prepared.calls)
@@ -352,7 +235,7 @@ async def test_a_start_does_not_join_the_probe_of_a_lane_that_was_replaced(desk:
     assert desk.require() == "ok"
 
 
-async def test_a_full_queue_does_not_fail_a_probe(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_queue_does_not_fail_a_probe(desk: ProbeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk.lane._serving, "_queue_capacity", lambda: 1)
     desk.loader.worker.gate = asyncio.Event()
     waiting = [ask(desk.lane, [5, 6], class_="bulk"), ask(desk.lane, [5, 6])]
@@ -366,20 +249,20 @@ async def test_a_full_queue_does_not_fail_a_probe(desk: Desk, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("model_id", ["gte-modernbert-base", "qwen3-embedding-0.6b-metal", "qwen3-reranker-0.6b-cpu"])
-async def test_lanes_of_the_catalog_are_not_probed(desk: Desk, model_id: str) -> None:
+async def test_lanes_of_the_catalog_are_not_probed(desk: ProbeDesk, model_id: str) -> None:
     with pytest.raises(SynapseError) as refusal:
         await desk.operations.start(CALL, ModelRef(model_id=model_id))
     assert (refusal.value.code, refusal.value.level) == ("invalid_request", "semantic")
     assert refusal.value.details == {"model_id": model_id}
 
 
-async def test_an_unknown_lane_is_not_probed(desk: Desk) -> None:
+async def test_an_unknown_lane_is_not_probed(desk: ProbeDesk) -> None:
     with pytest.raises(SynapseError) as refusal:
         await desk.operations.start(CALL, ModelRef(model_id="absent"))
     assert (refusal.value.code, refusal.value.details) == ("unknown_model", {"model_id": "absent"})
 
 
-async def test_the_status_of_another_kind_of_job_is_refused(desk: Desk) -> None:
+async def test_the_status_of_another_kind_of_job_is_refused(desk: ProbeDesk) -> None:
     async def nothing(_: Any) -> None: ...
 
     job = await desk.book.start("model.load", "m", nothing)
@@ -388,7 +271,7 @@ async def test_the_status_of_another_kind_of_job_is_refused(desk: Desk) -> None:
     assert (refusal.value.code, refusal.value.details) == ("invalid_request", {"job_id": job.job_id})
 
 
-async def test_the_report_of_a_lane_that_was_never_probed(desk: Desk) -> None:
+async def test_the_report_of_a_lane_that_was_never_probed(desk: ProbeDesk) -> None:
     report = desk.operations.report(CALL, ProbeReport())
     assert report.module_generation == 9
     assert report.machine == {"machine_id": MACHINE.id, **msgspec.to_builtins(MACHINE)}
@@ -407,7 +290,7 @@ async def test_the_report_of_a_lane_that_was_never_probed(desk: Desk) -> None:
     ]
 
 
-async def test_the_report_of_a_certified_lane(desk: Desk) -> None:
+async def test_the_report_of_a_certified_lane(desk: ProbeDesk) -> None:
     await desk.probe()
     report = desk.report()
     assert "blocking_reason" not in report
@@ -418,12 +301,12 @@ async def test_the_report_of_a_certified_lane(desk: Desk) -> None:
         "module_generation": 9,
         "measured_ms": desk.clock.wall_ms(),
         "stale": False,
-        "evidence": {"gates": GATES} | PERFECT,
+        "evidence": {"gates": EMBED_GATES.evidence(), "rows": ROWS} | PERFECT,
     }
     assert set(report["performance"]) == {"cold_load_ms", "tokens_per_second", "latency_ms"}
 
 
-async def test_the_report_of_one_unknown_lane_is_refused(desk: Desk) -> None:
+async def test_the_report_of_one_unknown_lane_is_refused(desk: ProbeDesk) -> None:
     with pytest.raises(SynapseError) as refusal:
         desk.operations.report(CALL, ProbeReport(model_id="absent"))
     assert refusal.value.code == "unknown_model"

@@ -235,7 +235,7 @@ class Desk(OnboardingDesk):
         self.ceiling_s: Callable[[Device], float] = ceiling_s
         self.every = [self.lanes]
         self.loader.make_worker = WideWorker
-        self.ledger = CertificationLedger(SimpleNamespace(), "machine", 1)  # type: ignore[arg-type]
+        self.ledger = CertificationLedger(SimpleNamespace(), "machine", {"embed": 1, "rerank": 1})  # type: ignore[arg-type]
         self.aliases = AliasTable(store, self.clock, Detached())
         self.restart()
 

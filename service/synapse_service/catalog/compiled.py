@@ -27,7 +27,7 @@ from synapse_engines.readout import Readout, YesNo
 from synapse_engines.tokenizer import tokenizer_digest
 from synapse_service.catalog.sources import Role
 from synapse_service.engine_builds import ENGINE_BUILDS
-from synapse_service.lanes.fingerprint import NumericProfile, canonical_sha256, fingerprint, model_digest
+from synapse_service.lanes.fingerprint import NumericProfile, canonical_sha256, fingerprint, model_digest, part_digest
 
 DERIVED_BACKENDS: Final[tuple[Device, ...]] = get_args(Device)
 """Each of these, after a catalog id and a hyphen, is a reserved id, whether or not the entry declares it."""
@@ -270,13 +270,9 @@ def _profile(spec: EntrySpec, backend: BackendSpec, engine_build: str) -> Numeri
         dtype=backend.dtype,
         shape_envelope=f"{backend.lengths}:1-{backend.max_tokens}",
         thread_class="any",
-        template=_digest(numerics.composition) if composed else None,
-        readout=_digest(numerics.readout) if numerics.readout is not None else None,
+        template=part_digest(numerics.composition) if composed else None,
+        readout=part_digest(numerics.readout) if numerics.readout is not None else None,
     )
-
-
-def _digest(part: Composition | Readout) -> str:
-    return canonical_sha256(msgspec.to_builtins(part))
 
 
 def _check(document: _Document, engine_builds: Mapping[str, str]) -> None:

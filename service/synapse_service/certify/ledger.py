@@ -6,11 +6,13 @@ replaces an earlier one and affects only what is asked from then on; vectors tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.model import Task
 from synapse_wire.errors import SynapseError
 
 Status = Literal["certified", "uncertified"]
@@ -21,6 +23,7 @@ class Certification(msgspec.Struct, frozen=True, kw_only=True):
 
     fingerprint: str
     model_id: str
+    task: Task = "embed"
     status: Status
     blocking_reason: str | None
     evidence: dict[str, Any]
@@ -40,10 +43,10 @@ class CertificationRecords(Protocol):
 class CertificationLedger:
     """Outcomes by fingerprint, for one machine."""
 
-    def __init__(self, records: CertificationRecords, machine_id: str, fixture_revision: int) -> None:
+    def __init__(self, records: CertificationRecords, machine_id: str, fixture_revisions: Mapping[Task, int]) -> None:
         self._records = records
         self._machine_id = machine_id
-        self._fixture_revision = fixture_revision
+        self._fixture_revisions = fixture_revisions
         self._outcomes: dict[str, Certification] = {}
 
     def restore(self, outcomes: list[Certification]) -> None:
@@ -56,7 +59,7 @@ class CertificationLedger:
 
     def stale(self, outcome: Certification) -> bool:
         """True when the probe has changed since: the outcome no longer says what it should."""
-        return outcome.fixture_revision != self._fixture_revision
+        return outcome.fixture_revision != self._fixture_revisions[outcome.task]
 
     def certified(self, fingerprint: str) -> bool:
         """True when current evidence says that the lane's numbers are right on this machine."""

@@ -1,9 +1,10 @@
-"""The probe of an embedding lane: compare it with an independent float32 computation, and measure its speed.
+"""The probe of a lane: compare it with an independent float32 computation, and measure its speed.
 
 The lane's rows go through its ordinary queue and worker, all mixed, so that what is certified is what serves. A
-second, short-lived worker computes the same rows with the NumPy reference and compares the two sets. The outcome is
-recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on. A probe that never came to
-computing, because the service is stopping or the disk is full, has no outcome and leaves the last one alone.
+second, short-lived worker computes the same rows with the NumPy reference; ``comparing`` says what is compared and
+judged. The outcome is recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on. A
+probe that never came to computing, because the service is stopping or the disk is full, has no outcome and leaves the
+last one alone.
 """
 
 from __future__ import annotations
@@ -15,27 +16,24 @@ from typing import Any, Final
 
 from synapse_engines.tokenizer import Encoding
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
-from synapse_service.certify.fixture import embed_fixture, fixture_rows
+from synapse_service.certify.comparing import Comparison, Figures, comparison
+from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import Certification, CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.clock import Clock
 from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
-from synapse_service.lanes.refusals import crashed, non_finite, refused
+from synapse_service.lanes.refusals import crashed, refused
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerFault, WorkerRefused
 from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
 
-GATES: Final = {"mean_cosine": 0.999, "min_cosine": 0.99, "worst_decile_overlap": 0.9}
-"""What a lane must reach against the reference: cosines over all rows, and the top-10 overlap of the worst tenth."""
-
 _EVIDENCE: Final = frozenset({"engine_crashed", "artifact_invalid", "probe_required"})
 """Errors that say something about the lane: it crashed, its files are damaged, or it was quarantined meanwhile."""
 
-_REFERENCE_STALL_S: Final = 600.0
 _REFERENCE_TOKENS: Final = 512
 _LATENCY_RUNS: Final = 9
 _LATENCY_TOKENS: Final = 12
@@ -66,16 +64,16 @@ class Probes:
     async def run(self, lane: Lane, job: LiveJob) -> None:
         """Probe a lane, which its job holds, and record the outcome; raises the lane's error when it can't compute."""
         try:
-            figures, performance = await self._measure(lane, job)
+            compared, figures, performance = await self._measure(lane, job)
         except SynapseError as error:
             if error.code in _EVIDENCE:
-                evidence = {"error": {"code": error.code, "message": error.message}}
-                await self._ledger.record(self._outcome(lane, error.code, evidence, None))
+                problem = {"code": error.code, "message": error.message}
+                await self._ledger.record(self._outcome(lane, error.code, {"error": problem}, None))
             raise
-        # Written so that a figure that is no number misses its gate too.
-        missed = sorted(name for name, gate in GATES.items() if not figures[name] >= gate)
+        missed = compared.gates.missed(figures)
         blocking = f"gate_missed:{','.join(missed)}" if missed else None
-        await self._ledger.record(self._outcome(lane, blocking, {"gates": GATES, **figures}, performance))
+        evidence = {"gates": compared.gates.evidence(), "rows": len(compared.rows), **figures}
+        await self._ledger.record(self._outcome(lane, blocking, evidence, performance))
         if not missed and lane.quarantine.active:
             lane.quarantine.release()
             lane.announce()
@@ -83,21 +81,25 @@ class Probes:
         job.progress(job.items_total, job.items_total)
         _log.info("lane_probed", lane_id=lane.lane_id, blocking_reason=blocking, **figures)
 
-    async def _measure(self, lane: Lane, job: LiveJob) -> tuple[dict[str, float], dict[str, float]]:
-        tokenizer = await lane.tokenizer()
-        rows = await asyncio.to_thread(fixture_rows, tokenizer, lane.model.max_tokens)
+    async def _measure(self, lane: Lane, job: LiveJob) -> tuple[Comparison, Figures, dict[str, float]]:
+        compared = await asyncio.to_thread(comparison, lane.model, await lane.tokenizer())
+        rows = compared.rows
         job.progress(0, 2 * len(rows) + 1)
         cold_load_ms = (await lane.ensure_ready()).load_ms
         began = self._clock.monotonic()
         candidate = await self._ask(lane, rows, "bulk")
         seconds = self._clock.monotonic() - began
         job.progress(len(rows), job.items_total)
-        figures = await self._compare(lane, rows, candidate, job)
-        return figures, {
-            "cold_load_ms": round(cold_load_ms, 1),
-            "tokens_per_second": round(sum(row.real_tokens for row in rows) / max(seconds, 1e-9), 1),
-            "latency_ms": round(await self._latency(lane, rows), 3),
-        }
+        figures = await self._compare(lane, compared, candidate, job)
+        return (
+            compared,
+            figures,
+            {
+                "cold_load_ms": round(cold_load_ms, 1),
+                "tokens_per_second": round(sum(row.real_tokens for row in rows) / max(seconds, 1e-9), 1),
+                "latency_ms": round(await self._latency(lane, rows), 3),
+            },
+        )
 
     def _outcome(
         self, lane: Lane, blocking: str | None, evidence: dict[str, Any], performance: dict[str, float] | None
@@ -109,39 +111,32 @@ class Probes:
             blocking_reason=blocking,
             evidence=evidence,
             performance=performance,
-            fixture_revision=embed_fixture().revision,
+            task=lane.model.task,
+            fixture_revision=fixture_revisions()[lane.model.task],
             os_build=self._machine.os_build,
             module_generation=self._generation,
             measured_ms=self._clock.wall_ms(),
         )
 
-    async def _ask(self, lane: Lane, rows: Sequence[Encoding], class_: PriorityClass) -> bytes:
+    async def _ask(self, lane: Lane, rows: Sequence[Encoding], class_: PriorityClass) -> list[bytes]:
         ticket = Ticket(
             class_, "f32", [f"probe-{index}" for index in range(len(rows))], asyncio.get_running_loop().create_future()
         )
         submitted = [Row(ticket, i, row.ids.tobytes(), row.real_tokens) for i, row in enumerate(rows)]
         lane.submit(ticket, submitted, bounded=False)
-        return b"".join(await ticket.done)
+        return await ticket.done
 
-    async def _compare(self, lane: Lane, rows: Sequence[Encoding], candidate: bytes, job: LiveJob) -> dict[str, float]:
+    async def _compare(self, lane: Lane, compared: Comparison, candidate: list[bytes], job: LiveJob) -> Figures:
         worker: WorkerProcess | None = None
         try:
             worker = await self._loader.start_reference(lane.model)
-            reference = bytearray()
-            done = 0
-            for chunk in _chunks(rows):
-                answer = await worker.embed(
-                    [row.real_tokens for row in chunk],
-                    b"".join(row.ids.tobytes() for row in chunk),
-                    "f32",
-                    stall_limit_s=_REFERENCE_STALL_S,
-                )
-                if answer.non_finite:
-                    raise non_finite(f"probe-{done + answer.non_finite[0]}")
-                reference += b"".join(answer.rows)
-                done += len(chunk)
-                job.progress(len(rows) + done, job.items_total)
-            measured = await worker.measure(lane.model.dims, candidate, bytes(reference))
+            reference: list[bytes] = []
+            for chunk in _chunks(compared.rows):
+                ids = b"".join(row.ids.tobytes() for row in chunk)
+                lengths = [row.real_tokens for row in chunk]
+                reference += await compared.reference(worker, lengths, ids, len(reference))
+                job.progress(len(compared.rows) + len(reference), job.items_total)
+            return await compared.figures(worker, candidate, reference)
         except WorkerFault as fault:
             raise crashed(lane.lane_id, fault) from fault
         except WorkerRefused as refusal:
@@ -149,11 +144,6 @@ class Probes:
         finally:
             if worker is not None:
                 await worker.close()
-        return {
-            "mean_cosine": measured.mean_cosine,
-            "min_cosine": measured.min_cosine,
-            "worst_decile_overlap": measured.worst_decile_overlap,
-        }
 
     async def _latency(self, lane: Lane, rows: Sequence[Encoding]) -> float:
         row = min(rows, key=lambda each: abs(each.real_tokens - _LATENCY_TOKENS))

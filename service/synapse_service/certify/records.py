@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from synapse_service.certify.ledger import Certification
+from synapse_service.lanes.model import Task
 from synapse_service.store.database import Store
 from synapse_service.store.models import Certification as CertificationRow
 from synapse_service.store.models import Performance
@@ -14,6 +15,7 @@ from synapse_service.store.models import Performance
 
 class _Evidence(msgspec.Struct, frozen=True):
     fixture_revision: int
+    task: Task
     evidence: dict[str, Any]
 
 
@@ -43,6 +45,7 @@ class StoredCertifications:
                 Certification(
                     fingerprint=row.fingerprint,
                     model_id=row.model_id,
+                    task=kept.task,
                     status="certified" if row.status == "certified" else "uncertified",
                     blocking_reason=row.blocking_reason,
                     evidence=kept.evidence,
@@ -56,7 +59,7 @@ class StoredCertifications:
         return outcomes
 
     def _save(self, machine_id: str, outcome: Certification) -> None:
-        evidence = _Evidence(outcome.fixture_revision, outcome.evidence)
+        evidence = _Evidence(outcome.fixture_revision, outcome.task, outcome.evidence)
         CertificationRow.insert(
             machine_id=machine_id,
             fingerprint=outcome.fingerprint,

@@ -15,7 +15,9 @@ from typing import Final, Literal
 import msgspec
 import rfc8785
 
+from synapse_engines.composition import Composition
 from synapse_engines.families import Pooling
+from synapse_engines.readout import Readout
 
 FINGERPRINT_PREFIX: Final = "syn1-"
 """Begins every fingerprint; a model id can't begin with it, so that one name is never read as the other."""
@@ -43,6 +45,11 @@ class NumericProfile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 def canonical_sha256(value: object) -> str:
     """SHA-256 (lower-case hex) of the canonical JSON of ``value``, as RFC 8785 defines it."""
     return hashlib.sha256(rfc8785.dumps(value)).hexdigest()  # type: ignore[arg-type]
+
+
+def part_digest(part: Composition | Readout) -> str:
+    """The digest of a composition or a read-out, which is what a numeric profile says of them."""
+    return canonical_sha256(msgspec.to_builtins(part))
 
 
 def model_digest(files: Sequence[tuple[str, str]]) -> str:

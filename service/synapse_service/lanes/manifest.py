@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from synapse_engines.templates import TEMPLATES
 from synapse_service.catalog.sources import Role, Source, is_loopback
 from synapse_service.lanes.device_gate import BACKENDS
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
@@ -40,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A free-form model as its owner declared it, defaults left open as None."""
 
     model_id: str
-    task: str
+    task: Literal["embed", "rerank"]
     engine: str
     source: str
     files: p.ModelFiles
@@ -52,6 +53,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     overlength: Literal["refuse", "truncate"] = "refuse"
     profile: str | None = None
+    template: str | None = None
 
     def encode(self) -> bytes:
         """Canonical JSON, for storage and for the digest."""
@@ -82,9 +84,11 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
         )
     _check_engine(request, cpu_lanes=cpu_lanes)
     _check_profile(request)
-    if request.task != "embed":
+    if request.task == "generate":
         raise invalid_state(f"free-form models of task {request.task!r} are not served", requested_task=request.task)
-    if request.template is not None:
+    if request.task == "rerank":
+        _check_scoring(request)
+    elif request.template is not None:
         raise invalid_state("an embedding model takes no template", field="template")
     if request.files.extra and request.engine != PACKAGE_ENGINE:
         raise invalid_state("only package sets of the Neural Engine have extra files", field="files.extra")
@@ -102,11 +106,13 @@ def check(request: p.ModelLoad, *, cpu_lanes: bool, reserved_ids: Container[str]
         repo=request.repo,
         revision=request.revision,
         pooling=request.pooling,
-        normalize=request.normalize is not False,
+        # A score is never normalised.
+        normalize=request.task == "embed" and request.normalize is not False,
         dtype=dtype,
         max_tokens=request.max_tokens,
         overlength=request.overlength or "refuse",
         profile=request.profile,
+        template=request.template,
     )
 
 
@@ -199,3 +205,13 @@ def _check_profile(request: p.ModelLoad) -> None:
     named = (request.profile or lane).rpartition(".")[2]
     if named in BACKENDS.values() and named != lane:
         raise invalid_state(f"{request.profile} is proven on {named}, and {request.engine} is {lane}", field="profile")
+
+
+def _check_scoring(request: p.ModelLoad) -> None:
+    if request.engine == PACKAGE_ENGINE:
+        raise invalid_state("package sets of the Neural Engine compute embeddings only", field="engine")
+    if request.template is not None and request.template not in TEMPLATES:
+        known = ", ".join(TEMPLATES)
+        raise invalid_state(f"{request.template!r} is no template; use one of {known}", field="template")
+    if request.normalize:
+        raise invalid_state("a reranking model gives scores, which aren't normalised", field="normalize")

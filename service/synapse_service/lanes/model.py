@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from synapse_engines.composition import Composition, Single
+from synapse_engines.composition import Composition, Instructed, Pair, Single
 from synapse_engines.errors import ArtifactError
 from synapse_engines.families import FAMILIES
 from synapse_engines.readout import Readout
@@ -91,6 +91,12 @@ class LaneModel:
         single = self.composition if isinstance(self.composition, Single) else None
         specials = None if single is None else SpecialTokens(single.prefix_ids, single.suffix_ids)
         return load_tokenizer(path, specials, self.family, self.vocab)
+
+
+def pair_form(model: LaneModel) -> Pair | Instructed:
+    """How the rows of a model that scores are composed."""
+    assert isinstance(model.composition, Pair | Instructed)
+    return model.composition
 
 
 def load_tokenizer(path: Path, specials: SpecialTokens | None, family: str, vocab: int) -> SanitisedTokenizer:

@@ -15,10 +15,12 @@ from typing import Literal
 import msgspec
 
 from synapse_engines import artifacts, families, tokenizer
-from synapse_engines.composition import Single
+from synapse_engines.composition import Composition, Single, compose_pairs
 from synapse_engines.errors import ArtifactError
+from synapse_engines.families import Family
+from synapse_engines.templates import TEMPLATES, Scoring, Template, usual_template
 from synapse_service.catalog.sources import Role
-from synapse_service.lanes.fingerprint import NumericProfile, fingerprint, model_digest
+from synapse_service.lanes.fingerprint import NumericProfile, fingerprint, model_digest, part_digest
 from synapse_service.lanes.manifest import PACKAGE_ENGINE, Manifest
 from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, load_tokenizer, read_config
 from synapse_service.lanes.package_sets import read_set
@@ -26,7 +28,7 @@ from synapse_wire.errors import invalid_state
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """One free-form embedding model. ``files`` are in role order, the packages of a set in that of the manifest."""
+    """One free-form model. ``files`` are in role order, the packages of a set in that of the manifest."""
 
     manifest: Manifest
     files: tuple[StoredFile, ...]
@@ -37,6 +39,8 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     vocab: int
     prefix_ids: tuple[int, ...]
     suffix_ids: tuple[int, ...]
+    scoring: Scoring | None = None
+    """Of a model that scores: how. It has no ``dims``, and its rows have another frame than ids before and after."""
     ladder: tuple[int, ...] = ()
     """The buckets of a package set, ascending; empty where rows run at their exact length."""
 
@@ -60,6 +64,12 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         lengths = f"buckets({','.join(map(str, self.ladder))})" if self.ladder else "exact"
         return f"{lengths}:1-{self.max_tokens}"
 
+    @property
+    def _composition(self) -> Composition:
+        if self.scoring is not None:
+            return self.scoring.composition
+        return Single(prefix_ids=self.prefix_ids, suffix_ids=self.suffix_ids)
+
     def lane_model(self, engine_build: str) -> LaneModel:
         """What its lane serves, under an engine build that this release declares."""
         profile = NumericProfile(
@@ -71,10 +81,12 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             dtype=self.manifest.dtype,
             shape_envelope=self._shape_envelope,
             thread_class="any",
+            template=None if self.scoring is None else part_digest(self.scoring.composition),
+            readout=None if self.scoring is None else part_digest(self.scoring.readout),
         )
         return LaneModel(
             lane_id=self.model_id,
-            task="embed",
+            task=self.manifest.task,
             files=self.files,
             family=self.family,
             vocab=self.vocab,
@@ -82,7 +94,8 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             max_tokens=self.max_tokens,
             overlength=self.manifest.overlength,
             ladder=self.ladder,
-            composition=Single(prefix_ids=self.prefix_ids, suffix_ids=self.suffix_ids),
+            composition=self._composition,
+            readout=None if self.scoring is None else self.scoring.readout,
             model_digest=self.model_digest,
             profile=profile,
             fingerprint=fingerprint(self.model_digest, "none", profile),
@@ -125,19 +138,15 @@ def examine(
             artifacts.check_model(artifacts.read_header(paths["model"]), family, cfg)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["model"].name) from error
+    if manifest.task == "rerank":
+        return _examine_scoring(manifest, files, paths, config, family, longest)
     try:
         specials = tokenizer.derive_specials(paths["tokenizer"].read_bytes(), family.name, config)
         load_tokenizer(paths["tokenizer"], specials, family.name, cfg.vocab)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["tokenizer"].name) from error
     max_tokens = manifest.max_tokens or longest
-    if max_tokens <= specials.count:
-        raise invalid_state(
-            f"max_tokens is {max_tokens}, which leaves no room beside {specials.count} special tokens",
-            field="max_tokens",
-            max_tokens=max_tokens,
-            special_tokens=specials.count,
-        )
+    _require_room(max_tokens, specials.count)
     return Registration(
         manifest=manifest,
         files=(files["config"], files["tokenizer"], files["model"], *(file for file, _ in extra)),
@@ -150,3 +159,76 @@ def examine(
         suffix_ids=specials.suffix,
         ladder=ladder,
     )
+
+
+def _examine_scoring(
+    manifest: Manifest,
+    files: Mapping[Role, StoredFile],
+    paths: Mapping[Role, Path],
+    config: Mapping[str, object],
+    family: Family,
+    longest: int,
+) -> Registration:
+    """What only a model that scores has: a template in its own tokens, a read-out, and the head that is read."""
+    template = _template(manifest, files, family)
+    try:
+        data = paths["tokenizer"].read_bytes()
+        scoring = template.scoring(data)
+        vocab = family.parse(config).vocab
+        tokens = load_tokenizer(paths["tokenizer"], None, family.name, vocab)
+        framing = [*scoring.composition.prefix_ids, *scoring.composition.suffix_ids, *scoring.readout.token_ids]
+        if max(framing) >= vocab:
+            detail = f"the template needs the token {max(framing)}, the model has {vocab}"
+            raise ArtifactError("bad_tokenizer", detail)
+    except ArtifactError as error:
+        raise artifact_refusal(manifest.model_id, error, file=files["tokenizer"].name) from error
+    try:
+        head = family.scoring_head(config, scoring.readout)
+    except ArtifactError as error:
+        raise artifact_refusal(manifest.model_id, error, file=files["config"].name) from error
+    try:
+        artifacts.check_head(artifacts.read_header(paths["model"]), head)
+    except ArtifactError as error:
+        raise artifact_refusal(manifest.model_id, error, file=files["model"].name) from error
+    if manifest.pooling not in (None, head.pooling):
+        raise invalid_state(f"the model scores by {head.pooling} pooling, not {manifest.pooling}", field="pooling")
+    max_tokens = manifest.max_tokens or longest
+    (blank,) = compose_pairs(tokens, scoring.composition, "", [""])
+    _require_room(max_tokens, blank.real_tokens)
+    return Registration(
+        manifest=manifest,
+        files=(files["config"], files["tokenizer"], files["model"]),
+        family=family.name,
+        pooling=head.pooling,
+        max_tokens=max_tokens,
+        dims=0,
+        vocab=vocab,
+        prefix_ids=(),
+        suffix_ids=(),
+        scoring=scoring,
+    )
+
+
+def _template(manifest: Manifest, files: Mapping[Role, StoredFile], family: Family) -> Template:
+    if manifest.template is not None:
+        template = TEMPLATES[manifest.template]
+        if template.family != family.name:
+            raise invalid_state(
+                f"the template {manifest.template} is for {template.family} models, and this is a {family.name} model",
+                field="template",
+            )
+        return template
+    try:
+        return usual_template(family.name)
+    except ArtifactError as error:
+        raise artifact_refusal(manifest.model_id, error, file=files["config"].name) from error
+
+
+def _require_room(max_tokens: int, special_tokens: int) -> None:
+    if max_tokens <= special_tokens:
+        raise invalid_state(
+            f"max_tokens is {max_tokens}, which leaves no room beside {special_tokens} special tokens",
+            field="max_tokens",
+            max_tokens=max_tokens,
+            special_tokens=special_tokens,
+        )

@@ -1,6 +1,6 @@
 """A query and its candidates to rows of token ids for one lane: lengths checked, cuts disclosed.
 
-Called by ``rerank`` and by the probe, in a thread when there is much to do. Blocks for as long as the texts are long;
+Called by ``rerank``, in a thread when there is much to do. Blocks for as long as the texts are long;
 the library releases the interpreter while it works.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synapse_engines.composition import Instructed, Pair, compose_pairs, truncate_pair
+from synapse_engines.composition import compose_pairs, truncate_pair
 from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
-from synapse_service.lanes.model import LaneModel
+from synapse_service.lanes.model import LaneModel, pair_form
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import RerankCandidate
@@ -58,12 +58,6 @@ def compose(
             encoding = truncate_pair(form, full, model.max_tokens)
         pairs.append(ComposedPair(candidate.id, encoding, full.real_tokens))
     return pairs
-
-
-def pair_form(model: LaneModel) -> Pair | Instructed:
-    """How a scoring model's rows are composed."""
-    assert isinstance(model.composition, Pair | Instructed)
-    return model.composition
 
 
 def _too_long(what: str, tokens: int, limit: int, item_id: str | None = None) -> SynapseError:
