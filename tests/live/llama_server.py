@@ -25,7 +25,7 @@ def main() -> None:
     params.api_keys = [arguments.key] if arguments.key else []
     params.n_ctx = 4096
     params.n_parallel = 2
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = 1
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()

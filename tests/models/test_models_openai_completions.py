@@ -191,6 +191,33 @@ async def test_vllm_scores_by_a_parameter_of_its_own() -> None:
             prepared = bound.prepare(request)
             assert {k: v for k, v in prepared.wire.body.items() if k not in ("model", "prompt")} == keys
         assert bound.prepare(sampling(top_k=3)).wire.body["top_k"] == 3
+        whole = ScoringParams(input_scoring=True)
+        for more in ({"scheduling": SchedulingParams(stream=True)}, {"sampling": SamplingParams(max_tokens=0)}):
+            body = bound.prepare(prompt(scoring=whole, **more)).wire.body
+            assert (body["echo"], body["logprobs"], "prompt_logprobs" in body) == (True, 1, False)
+
+
+async def test_sglang_generates_at_least_one_token() -> None:
+    async with pool() as connections:
+        bound = model(connections, dialect_id="openai_completions", engine_id="sglang")
+        with pytest.raises(RequestRejected, match=r"sampling\.max_tokens.*at least one token; ask for 1"):
+            bound.prepare(sampling(max_tokens=0))
+        assert bound.prepare(sampling(max_tokens=1)).wire.body["max_tokens"] == 1
+
+
+def test_a_token_that_a_server_generates_and_keeps_is_no_score_that_is_missing() -> None:
+    body = changed(
+        text="Once upon",
+        tokens=["On", "ce", " upon"],
+        token_logprobs=[None, -1.5, -0.5],
+        usage={"prompt_tokens": 3, "completion_tokens": 1},
+    )
+    alone = prompt(scoring=ScoringParams(input_scoring=True), sampling=SamplingParams(max_tokens=0))
+    response = read(body, alone)
+    assert response.input_scoring is not None
+    assert len(response.input_scoring.tokens) == 3
+    with pytest.raises(OutputContractViolation, match="3 scores for 3 tokens of input and 1 of output"):
+        read(body)
 
 
 # The echo of "Once upon" as three tokens, with one generated.
@@ -406,10 +433,25 @@ def test_vllm_s_scores_of_the_recorded_wire_shape() -> None:
             logprob=-1.5,
             token_id=17,
             rank=2,
-            alternatives=(TokenAlternative(token="x", logprob=-0.5, token_id=9, rank=1),),
+            alternatives=(
+                TokenAlternative(token="x", logprob=-0.5, token_id=9, rank=1),
+                TokenAlternative(token="ce", logprob=-1.5, token_id=17, rank=2),
+            ),
         ),
-        InputToken(token=" upon", logprob=0.0, token_id=20, rank=1),
+        InputToken(
+            token=" upon",
+            logprob=0.0,
+            token_id=20,
+            rank=1,
+            alternatives=(TokenAlternative(token=" upon", logprob=0.0, token_id=20, rank=1),),
+        ),
     )
+    one = read(vllm(VLLM_ENTRIES), scoring(input_scoring=True, top_logprobs=1), engine_id="vllm").input_scoring
+    none = read(vllm(VLLM_ENTRIES), scoring(input_scoring=True), engine_id="vllm").input_scoring
+    assert one is not None
+    assert none is not None
+    assert [[other.rank for other in token.alternatives] for token in one.tokens] == [[], [1], [1]]
+    assert [token.alternatives for token in none.tokens] == [(), (), ()]
     assert response.text == " a"
 
 

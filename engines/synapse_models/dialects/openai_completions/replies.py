@@ -52,19 +52,28 @@ def response_of(document: WireCompletion, request: Request, context: CallContext
             raise ProtocolViolation(f"two choices have the index {index}")
         wires[index] = wire
     prompt = request.input.text if isinstance(request.input, CompletionInput) else ""
-    echoed = request.scoring.input_scoring and not scores_by_parameter(context)
+    echoed = request.scoring.input_scoring and not scores_by_parameter(request, context)
     score: InputScoring | None = None
     choices: list[Choice] = []
     for index, wire in sorted(wires.items()):
         text = wire.text or ""
         if echoed:
-            echo = scoring.take_echo_apart(prompt, text, wire.logprobs, counts, request.scoring.top_logprobs or 0)
+            echo = scoring.take_echo_apart(
+                prompt,
+                text,
+                wire.logprobs,
+                counts,
+                request.scoring.top_logprobs or 0,
+                alone=request.sampling.max_tokens == 0,
+            )
             score, text = echo.scoring, echo.text
             tokens = echo.generated if request.scoring.sampled_logprobs else None
         else:
             tokens = sampled_tokens(wire.logprobs, request)
             if request.scoring.input_scoring:
-                score = scoring.score_by_parameter(prompt, wire.prompt_logprobs, counts)
+                score = scoring.score_by_parameter(
+                    prompt, wire.prompt_logprobs, counts, request.scoring.top_logprobs or 0
+                )
         choices.append(
             Choice(
                 index=index,

@@ -22,6 +22,9 @@ _PROMPT_LOGPROBS_ENGINES: Final = frozenset({"vllm"})
 _TOP_K_ENGINES: Final = frozenset({"vllm", "sglang", "llama_cpp"})
 """Engines whose completions take ``top_k`` beyond the protocol."""
 
+_GENERATING_ENGINES: Final = frozenset({"sglang"})
+"""Engines that refuse to generate nothing at all (sglang 0.5.23, entrypoints/openai/protocol.py)."""
+
 _SAME_NAME: Final[Mapping[str, str]] = {
     "sampling.temperature": "temperature",
     "sampling.top_p": "top_p",
@@ -59,10 +62,10 @@ def decide(leaf: str, value: Any, request: Request, context: CallContext) -> Lea
     """The decision on one active leaf. Raises KeyError for a path that is no leaf."""
     if leaf.startswith(OPTION_PREFIX):
         return decide_option(leaf, request, context, RESERVED, HEADER_OPTIONS)
-    if leaf in _SAME_NAME:
-        decision = consumed("/" + _SAME_NAME[leaf])
-    elif leaf in _RULES:
+    if leaf in _RULES:
         decision = _RULES[leaf](value, request, context)
+    elif leaf in _SAME_NAME:
+        decision = consumed("/" + _SAME_NAME[leaf])
     else:
         decision = rejected(_REASONS[leaf])
     if decision.kind == "rejected":
@@ -92,15 +95,19 @@ def encode(request: Request, context: CallContext) -> dict[str, Any]:
     return body
 
 
-def scores_by_parameter(context: CallContext) -> bool:
-    """True where the prompt is scored by ``prompt_logprobs``, False where it is echoed."""
-    return context.engine_id in _PROMPT_LOGPROBS_ENGINES
+def scores_by_parameter(request: Request, context: CallContext) -> bool:
+    """True where the prompt is scored by ``prompt_logprobs``, False where it is echoed.
+
+    The parameter has no place in a stream, and engines that know it generate nothing only beside an echo.
+    """
+    wanted = context.engine_id in _PROMPT_LOGPROBS_ENGINES
+    return wanted and not request.scheduling.stream and request.sampling.max_tokens != 0
 
 
 def _scoring(request: Request, context: CallContext, body: dict[str, Any]) -> None:
     scoring = request.scoring
     alternatives = scoring.top_logprobs or 0
-    if scoring.input_scoring and scores_by_parameter(context):
+    if scoring.input_scoring and scores_by_parameter(request, context):
         body["prompt_logprobs"] = alternatives
     elif scoring.input_scoring:
         body["echo"] = True
@@ -131,19 +138,26 @@ def _top_k(_value: Any, _request: Request, context: CallContext) -> LeafDecision
 def _input_scoring(_value: Any, request: Request, context: CallContext) -> LeafDecision:
     if isinstance(request.input, CompletionInput) and not request.input.text:
         return rejected("an empty text has nothing to score")
-    return consumed("/prompt_logprobs" if scores_by_parameter(context) else "/echo")
+    return consumed("/prompt_logprobs" if scores_by_parameter(request, context) else "/echo")
 
 
 def _top_logprobs(value: Any, request: Request, context: CallContext) -> LeafDecision:
     if not (request.scoring.sampled_logprobs or request.scoring.input_scoring):
         return rejected("it says nothing without sampled_logprobs or input_scoring")
-    by_parameter = scores_by_parameter(context) and not request.scoring.sampled_logprobs
+    by_parameter = scores_by_parameter(request, context) and not request.scoring.sampled_logprobs
     return consumed("/prompt_logprobs" if by_parameter else "/logprobs")
+
+
+def _max_tokens(value: Any, _request: Request, context: CallContext) -> LeafDecision:
+    if value == 0 and context.engine_id in _GENERATING_ENGINES:
+        return rejected(f"{context.engine_id} generates at least one token; ask for 1")
+    return consumed("/max_tokens")
 
 
 _RULES: Final[Mapping[str, _Rule]] = {
     "input": _input,
     "input.suffix": _suffix,
+    "sampling.max_tokens": _max_tokens,
     "sampling.top_k": _top_k,
     "scoring.input_scoring": _input_scoring,
     "scoring.sampled_logprobs": lambda _value, _request, _context: consumed("/logprobs"),

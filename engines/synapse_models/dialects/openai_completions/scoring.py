@@ -8,7 +8,7 @@ reply has that many and the generated ones beside, only the first lacks a number
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from synapse_models.dialects.openai_completions.wire import WireLogprobs, WirePromptToken
@@ -33,9 +33,18 @@ def incomplete(reason: str) -> OutputContractViolation:
 
 
 def take_echo_apart(
-    prompt: str, text: str, logprobs: WireLogprobs | None, usage: Usage | None, alternatives: int
+    prompt: str,
+    text: str,
+    logprobs: WireLogprobs | None,
+    usage: Usage | None,
+    alternatives: int,
+    *,
+    alone: bool = False,
 ) -> Echo:
     """The score of ``prompt``, the generated text and its tokens.
+
+    ``alone``: nothing was to be generated. Some servers generate a token nevertheless, count it and keep it to
+    themselves.
 
     Raises:
         OutputContractViolation: the score is missing or not complete.
@@ -50,7 +59,8 @@ def take_echo_apart(
     total = len(logprobs.tokens)
     if total != len(logprobs.token_logprobs):
         raise incomplete(f"{total} tokens have {len(logprobs.token_logprobs)} scores")
-    if total < boundary or (usage.output_tokens is not None and total != boundary + usage.output_tokens):
+    generated = 0 if alone and text == prompt and total == boundary else usage.output_tokens
+    if total < boundary or (generated is not None and total != boundary + generated):
         raise incomplete(f"{total} scores for {boundary} tokens of input and {usage.output_tokens} of output")
     given = logprobs.tokens[:boundary]
     pieces = _spelling(given, prompt)
@@ -70,12 +80,16 @@ def take_echo_apart(
 
 
 def score_by_parameter(
-    prompt: str, wire: Sequence[dict[str, WirePromptToken] | None] | None, usage: Usage | None
+    prompt: str,
+    wire: Sequence[dict[str, WirePromptToken] | None] | None,
+    usage: Usage | None,
+    alternatives: int,
 ) -> InputScoring:
     """The score of ``prompt`` in the shape of vLLM's ``prompt_logprobs``.
 
-    Each entry maps token ids to scores, the prompt's own token first. The first entry is null, so the text of the
-    first token is what the others leave of the prompt.
+    Each entry maps token ids to scores, the prompt's own token first, whatever its rank, and then the most likely
+    ones, of which it may be one. The first entry is null, so the text of the first token is what the others leave of
+    the prompt.
 
     Raises:
         OutputContractViolation: the score is missing or not complete.
@@ -89,19 +103,14 @@ def score_by_parameter(
         if not entry:
             scored.append(InputToken(token="", logprob=None))
             continue
-        (own_id, own), *others = entry.items()
+        own_id, own = next(iter(entry.items()))
         scored.append(
             InputToken(
                 token=own.decoded_token or "",
                 logprob=own.logprob,
                 token_id=_token_id(own_id),
                 rank=own.rank,
-                alternatives=tuple(
-                    TokenAlternative(
-                        token=one.decoded_token or "", logprob=one.logprob, token_id=_token_id(key), rank=one.rank
-                    )
-                    for key, one in others
-                ),
+                alternatives=_most_likely(entry, alternatives),
             )
         )
     rest = "".join(token.token for token in scored[1:])
@@ -151,6 +160,17 @@ def _alternatives(tops: Sequence[dict[str, float] | None], at: int, alternatives
     if not alternatives or at >= len(tops):
         return ()
     return tuple(TokenAlternative(token=token, logprob=score) for token, score in (tops[at] or {}).items())
+
+
+def _most_likely(entry: Mapping[str, WirePromptToken], alternatives: int) -> tuple[TokenAlternative, ...]:
+    """The entries that are among the most likely ones, by rank. One without a rank counts as that."""
+    ranked = [(key, one) for key, one in entry.items() if one.rank is None or one.rank <= alternatives]
+    ranked.sort(key=lambda found: found[1].rank or 0)
+    return tuple(
+        TokenAlternative(token=one.decoded_token or "", logprob=one.logprob, token_id=_token_id(key), rank=one.rank)
+        for key, one in ranked
+        if alternatives
+    )
 
 
 def _spelling(tokens: Sequence[str], prompt: str) -> Sequence[bytes | None] | None:
