@@ -221,6 +221,19 @@ def cache_usage() -> Call[r.CacheUsage]:
     return _shaped("cache.usage", r.CacheUsage)
 
 
+def storage_status() -> Call[r.StorageStatus]:
+    return _shaped("storage.status", r.StorageStatus)
+
+
+def storage_move(path: str | None, mode: str | None) -> Call[r.StorageMove]:
+    return _shaped("storage.move", r.StorageMove, path=path, mode=mode)
+
+
+def storage_cancel() -> Call[r.StorageMove]:
+    # What was copied is removed before the answer.
+    return _shaped("storage.cancel", r.StorageMove, wait_s=REMOVAL_S)
+
+
 def probe_start(model_id: str) -> Call[r.JobAccepted]:
     return _shaped("probe.start", r.JobAccepted, model_id=model_id)
 

@@ -27,6 +27,7 @@ from synapse_service.aliases.table import AliasTable
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
 from synapse_service.boot_inference import register_inference
 from synapse_service.boot_lanes import assemble_lanes
+from synapse_service.boot_storage import StorageParts, assemble_storage, models_folder, register_storage
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.compiled import Catalog, CatalogError, shipped_catalog
 from synapse_service.catalog.fetch import Fetcher
@@ -38,19 +39,9 @@ from synapse_service.certify.probe import Probes
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
-from synapse_service.diagnostics import (
-    database_check,
-    disk_check,
-    engines_check,
-    folders_check,
-    lock_check,
-    log_check,
-    path_length_check,
-    settings_check,
-    socket_check,
-)
+from synapse_service.diagnostics import standard_checks
 from synapse_service.events import EventHub
-from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock, lock_models
+from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
@@ -115,12 +106,10 @@ def _main(environ: dict[str, str], home: Path | None, catalog: Catalog, held: co
     try:
         paths = resolve_paths(environ, home)
         settings_store = SettingsStore.load(paths.config_file, environ)
-        paths = paths.with_storage_dir(settings_store.current.storage_dir)
-        for folder in (paths.data_dir, paths.cache_dir, paths.log_dir):
+        for folder in (paths.data_dir, paths.log_dir):
             ensure_private_dir(folder)
         lock = acquire_lock(paths.endpoint, paths.lock_file)
         held.callback(lock.release)
-        held.callback(lock_models(paths.cache_dir).release)
     except AlreadyRunning as error:
         return _say(error, EXIT_ALREADY_RUNNING)
     except (ConfigError, PathError, InstanceError) as error:
@@ -130,7 +119,7 @@ def _main(environ: dict[str, str], home: Path | None, catalog: Catalog, held: co
     try:
         database = Store.open(paths.database, SystemClock())
         asyncio.run(serve(environ, paths, settings_store, database, log, lock, catalog))
-    except (StoreError, InstanceError) as error:
+    except (StoreError, InstanceError, PathError) as error:
         _log.error("start_failed", reason=str(error))
         return _say(error, EXIT_FAILED)
     return 0
@@ -185,6 +174,7 @@ async def serve(
         await parts.jobs.close()
         await parts.catalog.detached.close()
         await parts.lanes.close()
+        await parts.storage.close()
         await database.close()
         _log.info("stopped")
 
@@ -197,6 +187,7 @@ class _Parts:
     lanes: LaneRegistry
     jobs: JobBook
     catalog: CatalogParts
+    storage: StorageParts
     housekeeping: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     about: service.AboutService
     register_service: Callable[[Callable[[float], None]], None]
@@ -222,8 +213,7 @@ def _assemble(
     hub = EventHub(clock, loop.call_later)
     numbers = itertools.count(1)
     leases = LeaseBook(lambda: f"{generation}-{next(numbers)}")
-    blobs = BlobStore(paths.cache_dir)
-    blobs.prepare()
+    blobs = BlobStore(models_folder(paths, settings_store))
     machine = this_machine()
     ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, fixture_revisions())
     ledger.restore(certifications.load_all(machine.id))
@@ -279,6 +269,24 @@ def _assemble(
     lanes = lane_parts.lanes
     aliases = AliasTable(database, clock, models.detached)
     aliases.restore()
+
+    def holders() -> list[Holder]:
+        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
+        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
+        leased = [holder for holder in leases.holders() if holder.kind != "job"]
+        return [*running, *leased]
+
+    storage = assemble_storage(
+        paths=paths,
+        settings=settings_store,
+        store=database,
+        models=models,
+        clock=clock,
+        new_id=_new_id,
+        lanes=lane_parts.open_files,
+        jobs=holders,
+        hub=hub,
+    )
     onboarding = Onboarding(
         lanes=lanes,
         jobs=jobs,
@@ -328,6 +336,7 @@ def _assemble(
     JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
+    register_storage(router, storage, models)
     extension_jobs.register(router, jobs, models.downloads, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
@@ -344,26 +353,19 @@ def _assemble(
     events.register(router, hub)
     settings.register(router, settings_store, hub)
     logs.register(router, log.ring, hub, loop)
-    checks = [
-        socket_check(paths.endpoint),
-        path_length_check(paths.endpoint),
-        lock_check(lock),
-        folders_check(paths),
-        disk_check(paths),
-        settings_check(settings_store),
-        engines_check(lambda: [_evidence(backend) for backend in PROBES], lambda: current().cpu_lanes),
-        database_check(database.opening),
-        log_check(log),
-    ]
+    checks = standard_checks(
+        paths=paths,
+        lock=lock,
+        models=lambda: blobs.root,
+        problem=lambda: storage.storage.problem,
+        settings=settings_store,
+        devices=lambda: [_evidence(backend) for backend in PROBES],
+        opening=database.opening,
+        log=log,
+    )
     diagnostics.register(router, checks, lambda: generation)
     lane_parts.extensions.register(router, hub)
     hub.register_topic("models", lambda: [*lane_parts.summaries(), *models.summaries()])
-
-    def holders() -> list[Holder]:
-        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
-        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
-        leased = [holder for holder in leases.holders() if holder.kind != "job"]
-        return [*running, *leased]
 
     def register_service(request_stop: Callable[[float], None]) -> None:
         service.register(
@@ -386,8 +388,12 @@ def _assemble(
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
     retention = Retention(store=database, book=jobs, clock=clock, settle=[models.downloads.settle])
-    housekeeping = {"idle lanes": lane_parts.idle.run, "retention": retention.run}
-    return _Parts(server, lanes, jobs, models, housekeeping, about, register_service)
+    housekeeping = {
+        "idle lanes": lane_parts.idle.run,
+        "retention": retention.run,
+        "models folder": storage.storage.watch,
+    }
+    return _Parts(server, lanes, jobs, models, storage, housekeeping, about, register_service)
 
 
 @cache

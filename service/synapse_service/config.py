@@ -86,7 +86,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = DAY_MS
     cache_max_bytes: Annotated[int, _range(2**20, 2**53 - 1, "Space that model files may take.")] = 32 * GIB
     storage_dir: Annotated[
-        _Text | None, _about("Folder for model files, in place of the usual one.", kind="path", **RESTART)
+        _Text | None,
+        _about("Folder for model files, in place of the usual one; storage.move changes it.", kind="path", **RESTART),
     ] = None
 
     hf_base_url: Annotated[_Text, _about("Where model files of a hub are fetched from.", kind="url")] = (
@@ -241,15 +242,25 @@ class SettingsStore:
                 listener(changed)
         return self.describe(values)
 
-    def _check_new(self, name: str, value: Any) -> None:
+    def checked(self, name: str, value: Any, field: str) -> Any:
+        """``value`` as it would be set, None for the default. Raises ``invalid_request`` naming ``field``."""
+        self._check_new(name, value, field)
+        return None if value is None else _convert(_SPECS[name], value)
+
+    def stored(self, name: str) -> Any:
+        """What the file says now, None for nothing. Raises ConfigError."""
+        return self._checked(*_read_text(self._file)).get(name)
+
+    def _check_new(self, name: str, value: Any, field: str | None = None) -> None:
+        field = field or f"values.{name}"
         spec = _SPECS.get(name)
         if spec is None:
-            raise invalid_params(f"{name!r} is no setting{_suggestion(name)}", f"values.{name}")
+            raise invalid_params(f"{name!r} is no setting{_suggestion(name)}", field)
         if value is not None:
             try:
                 _convert(spec, value)
             except ValueError as error:
-                raise invalid_params(f"{name}: {error}", f"values.{name}") from error
+                raise invalid_params(f"{name}: {error}", field) from error
         if name in self._from_environment:
             raise invalid_state(
                 f"{name} is fixed by the environment variable {spec.variable} for as long as the service runs",
