@@ -248,8 +248,18 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Models that are loaded at the start</source>
+      <translation>النماذج التي تُحمَّل عند البدء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Proxy for downloads</source>
       <translation>وكيل التنزيلات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Record what engines get</source>
+      <translation>سجّل ما تتلقاه المحركات</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
@@ -755,6 +765,18 @@
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>{low} to {high}</source>
       <translation>من {low} إلى {high}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/window.py"></location>

@@ -232,8 +232,18 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Models that are loaded at the start</source>
+      <translation>Modelle, die beim Start geladen werden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Proxy for downloads</source>
       <translation>Proxy für Downloads</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Record what engines get</source>
+      <translation>Aufzeichnen, was Rechenwerke bekommen</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
@@ -719,6 +729,14 @@
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>{low} to {high}</source>
       <translation>{low} bis {high}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} in der Konfigurationsdatei</numerusform>
+        <numerusform>{n} in der Konfigurationsdatei</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/window.py"></location>

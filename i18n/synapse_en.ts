@@ -75,5 +75,13 @@
         <numerusform>{n} lanes loaded</numerusform>
       </translation>
     </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} in the configuration file</numerusform>
+        <numerusform>{n} in the configuration file</numerusform>
+      </translation>
+    </message>
   </context>
 </TS>

@@ -236,8 +236,18 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Models that are loaded at the start</source>
+      <translation>Modele wczytywane przy starcie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Proxy for downloads</source>
       <translation>Serwer proxy do pobierania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Record what engines get</source>
+      <translation>Zapisuj, co dostają silniki</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
@@ -728,6 +738,15 @@
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>{low} to {high}</source>
       <translation>od {low} do {high}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+        <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+        <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/window.py"></location>

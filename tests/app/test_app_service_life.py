@@ -28,10 +28,12 @@ def test_a_missing_service_is_started_and_outlives_the_tray(tmp_path: Path, star
     tray.connected()
     assert tray.state.service is not None
     process = psutil.Process(tray.state.service.pid)
-    tray.run(tray.app.close())
-    assert alive(process)
-    process.terminate()
-    process.wait(20)
+    try:
+        tray.run(tray.app.close())
+        assert alive(process)
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 def test_a_running_service_is_attached_to_and_no_second_one_started(

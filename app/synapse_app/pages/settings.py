@@ -44,6 +44,8 @@ _NAMES: Final[Mapping[str, Label]] = {
     "max_connections": lambda: tr("Connections at a time"),
     "max_in_flight": lambda: tr("Requests at a time on a connection"),
     "alias_administration": lambda: tr("Let apps declare model aliases"),
+    "certify_observation": lambda: tr("Record what engines get"),
+    "preload": lambda: tr("Models that are loaded at the start"),
     "grammar_enabled": lambda: tr("Allow grammars in text generation"),
     "log_level": lambda: tr("Least severe log entries"),
 }

@@ -103,6 +103,7 @@ class OwnSettings(QWidget):
     def _texts(self, box: QComboBox, texts: list[str]) -> None:
         for at, text in enumerate(texts):
             box.setItemText(at, text)
+        box.updateGeometry()
 
     def _use_language(self, value: str) -> None:
         self._preferences.language = value

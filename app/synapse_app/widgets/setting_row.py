@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QLocale, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -146,6 +146,8 @@ class SettingRow(QWidget):
     def _shown(self, value: Any) -> str:
         if isinstance(value, bool):
             return tr("on") if value else tr("off")
+        if isinstance(value, list):
+            return figures.count(len(value))
         if isinstance(value, int):
             if self.setting.name.endswith("_bytes"):
                 return figures.size(value)
@@ -217,6 +219,7 @@ class _Number(_Editor):
         self._at_rest = self._box.value()
 
     def retranslate(self) -> None:
+        self._box.setLocale(QLocale())
         self._box.setSuffix("" if self._unit is None else f"\u00a0{self._unit.name()}")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -256,6 +259,22 @@ class _Text(_Editor):
             self.edited.emit(text if text or not self._nullable else None)
 
 
+class _Shown(_Editor):
+    """A value that only its file can hold: how many entries it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widget = self._label = QLabel()
+        self._value: Any = ()
+
+    def show_value(self, value: Any) -> None:
+        self._value = value
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        self._label.setText(tr("{n} in the configuration file", n=len(self._value)))
+
+
 def _editor_of(setting: r.Setting, unit: Unit | None) -> _Editor:
     bounds = setting.bounds
     match bounds.get("type"):
@@ -263,6 +282,8 @@ def _editor_of(setting: r.Setting, unit: Unit | None) -> _Editor:
             return _Switch()
         case "integer":
             return _Number(bounds, unit)
+        case "array":
+            return _Shown()
         case _ if "choices" in bounds:
             return _Choice([str(choice) for choice in bounds["choices"]])
         case _:
