@@ -27,15 +27,14 @@ from synapse_service.aliases.table import AliasTable
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
 from synapse_service.boot_inference import register_inference
 from synapse_service.boot_lanes import assemble_lanes
+from synapse_service.boot_models import register_models
 from synapse_service.boot_storage import StorageParts, assemble_storage, models_folder, register_storage
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.compiled import Catalog, CatalogError, shipped_catalog
-from synapse_service.catalog.fetch import Fetcher
 from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
-from synapse_service.certify.probe import Probes
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
@@ -46,15 +45,14 @@ from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
 from synapse_service.lanes.device_gate import DeviceGate
-from synapse_service.lanes.onboarding import Onboarding
+from synapse_service.lanes.preloads import PreloadError
+from synapse_service.lanes.preloads import plan as plan_preloads
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
-from synapse_service.operations.models import ModelOperations
-from synapse_service.operations.probe import ProbeOperations
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
 from synapse_service.router import Router
 from synapse_service.server import Limits, SocketServer
@@ -106,15 +104,17 @@ def _main(environ: dict[str, str], home: Path | None, catalog: Catalog, held: co
     try:
         paths = resolve_paths(environ, home)
         settings_store = SettingsStore.load(paths.config_file, environ)
+        configured = settings_store.current
+        plan_preloads(configured.preload, cpu_lanes=configured.cpu_lanes, reserved_ids=catalog.reserved_ids)
         for folder in (paths.data_dir, paths.log_dir):
             ensure_private_dir(folder)
         lock = acquire_lock(paths.endpoint, paths.lock_file)
         held.callback(lock.release)
     except AlreadyRunning as error:
         return _say(error, EXIT_ALREADY_RUNNING)
-    except (ConfigError, PathError, InstanceError) as error:
+    except (ConfigError, PreloadError, PathError, InstanceError) as error:
         return _say(error, EXIT_FAILED)
-    log = configure(paths.log_dir, settings_store.current.log_level, sys.stderr.isatty())
+    log = configure(paths.log_dir, configured.log_level, sys.stderr.isatty())
     held.callback(log.close)
     try:
         database = Store.open(paths.database, SystemClock())
@@ -287,23 +287,6 @@ def _assemble(
         jobs=holders,
         hub=hub,
     )
-    onboarding = Onboarding(
-        lanes=lanes,
-        jobs=jobs,
-        leases=leases,
-        fetcher=Fetcher(blobs, models.bodies),
-        blobs=blobs,
-        hf_base_url=lambda: current().hf_base_url,
-    )
-    probes = Probes(
-        loader=lane_parts.loader,
-        lanes=lanes,
-        ledger=ledger,
-        machine=machine,
-        clock=clock,
-        module_generation=generation,
-    )
-
     router = Router()
     register_inference(
         router,
@@ -317,22 +300,20 @@ def _assemble(
         aliases=aliases,
         observations=observations,
     )
-    ModelOperations(
-        lanes=lanes,
-        onboarding=onboarding,
+    preloads = register_models(
+        router,
+        lanes=lane_parts,
+        models=models,
         jobs=jobs,
-        downloads=models.downloads,
-        pins=models.pins,
         leases=leases,
         ledger=ledger,
-        settings=current,
+        machine=machine,
         devices=devices,
-        module_generation=generation,
         aliases=aliases,
-    ).register(router)
-    ProbeOperations(
-        lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
-    ).register(router)
+        settings=current,
+        clock=clock,
+        module_generation=generation,
+    )
     JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
@@ -380,9 +361,11 @@ def _assemble(
     def settings_changed(names: frozenset[str]) -> None:
         if "log_level" in names:
             log.set_level(current().log_level)
-        if "cpu_lanes" in names and not current().cpu_lanes:
-            # Now for the lanes that are free; those at work follow when they are.
-            background.add(task := loop.create_task(lane_parts.idle.sweep(), name="unload hidden lanes"))
+        if "cpu_lanes" in names:
+            # Hidden lanes that are free are unloaded now, and those at work when they are. Models that the switch kept
+            # from being preloaded are loaded now.
+            work = preloads.run() if current().cpu_lanes else lane_parts.idle.sweep()
+            background.add(task := loop.create_task(work, name="follow the setting cpu_lanes"))
             task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()
@@ -392,6 +375,7 @@ def _assemble(
         "idle lanes": lane_parts.idle.run,
         "retention": retention.run,
         "models folder": storage.storage.watch,
+        "preloads": preloads.run,
     }
     return _Parts(server, lanes, jobs, models, storage, housekeeping, about, register_service)
 
