@@ -30,7 +30,6 @@ from synapse_client.errors import (
     ProtocolViolation,
     ServiceNotRunning,
 )
-from synapse_client.rerank import Ranking
 from synapse_client.results import Embedding, Item, Page, Progress
 from synapse_wire.errors import SynapseError
 
@@ -57,7 +56,6 @@ __all__ = [
     "Page",
     "Progress",
     "ProtocolViolation",
-    "Ranking",
     "ServiceNotRunning",
     "SynapseError",
 ]

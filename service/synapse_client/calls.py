@@ -109,38 +109,20 @@ def embed_batch(
     request_key: str | None,
     constraints: Constraints,
 ) -> Call[results.Embedding]:
+    if isinstance(texts, str):
+        raise invalid_params("texts is one string; give a list of them, or use embed_query", "texts")
+    names = [str(index) for index in range(len(texts))] if ids is None else ids
+    if len(names) != len(texts):
+        raise invalid_params(f"there are {len(names)} ids for {len(texts)} texts", "ids")
     params = _given(
         model=model,
-        items=_named(texts, ids),
+        items=[{"id": name, "text": text} for name, text in zip(names, texts, strict=True)],
         vector_encoding="base64",
         deadline_ms=deadline_ms,
         request_key=request_key,
         **constraints,
     )
     return Call("embed.batch", params, results.inline_batch, _budget(deadline_ms))
-
-
-def rerank_score(
-    model: str,
-    query: str,
-    texts: Sequence[str],
-    ids: Sequence[str] | None,
-    deadline_ms: int | None,
-    constraints: Constraints,
-    read: Callable[[msgspec.Raw], T],
-) -> Call[T]:
-    candidates = _named(texts, ids)
-    params = _given(model=model, query=query, candidates=candidates, deadline_ms=deadline_ms, **constraints)
-    return Call("rerank.score", params, read, _budget(deadline_ms))
-
-
-def _named(texts: Sequence[str], ids: Sequence[str] | None) -> list[dict[str, str]]:
-    if isinstance(texts, str):
-        raise invalid_params("texts is one string; give a list of them", "texts")
-    names = [str(index) for index in range(len(texts))] if ids is None else ids
-    if len(names) != len(texts):
-        raise invalid_params(f"there are {len(names)} ids for {len(texts)} texts", "ids")
-    return [{"id": name, "text": text} for name, text in zip(names, texts, strict=True)]
 
 
 def submit_batch(params: msgspec.Raw, deadline_ms: int) -> Call[results.Embedding | str]:
@@ -239,19 +221,6 @@ def cache_usage() -> Call[r.CacheUsage]:
     return _shaped("cache.usage", r.CacheUsage)
 
 
-def storage_status() -> Call[r.StorageStatus]:
-    return _shaped("storage.status", r.StorageStatus)
-
-
-def storage_move(path: str | None, mode: str | None) -> Call[r.StorageMove]:
-    return _shaped("storage.move", r.StorageMove, path=path, mode=mode)
-
-
-def storage_cancel() -> Call[r.StorageMove]:
-    # What was copied is removed before the answer.
-    return _shaped("storage.cancel", r.StorageMove, wait_s=REMOVAL_S)
-
-
 def probe_start(model_id: str) -> Call[r.JobAccepted]:
     return _shaped("probe.start", r.JobAccepted, model_id=model_id)
 
@@ -274,6 +243,29 @@ def lanes_load(lane_id: str) -> Call[r.LaneRow]:
 
 def lanes_keep_warm(lane_id: str, on: bool) -> Call[r.LaneRow]:
     return _shaped("lanes.keep_warm", r.LaneRow, lane_id=lane_id, on=on)
+
+
+def lanes_pause(minutes: float, reason: str) -> Call[r.PauseStatus]:
+    duration_ms = round(minutes * 60_000)
+    return _shaped("lanes.pause", r.PauseStatus, scope="neural_engine", duration_ms=duration_ms, reason=reason)
+
+
+def lanes_resume() -> Call[r.PauseStatus]:
+    return _shaped("lanes.resume", r.PauseStatus)
+
+
+def lanes_status() -> Call[r.PauseStatus]:
+    return _shaped("lanes.status", r.PauseStatus)
+
+
+def service_pause(minutes: float | None, reason: str) -> Call[r.PauseStatus]:
+    open_end = True if minutes is None else None
+    duration_ms = None if minutes is None else round(minutes * 60_000)
+    return _shaped("service.pause", r.PauseStatus, duration_ms=duration_ms, until_resumed=open_end, reason=reason)
+
+
+def service_resume() -> Call[r.PauseStatus]:
+    return _shaped("service.resume", r.PauseStatus)
 
 
 def settings_get(names: Sequence[str] | None) -> Call[r.Settings]:

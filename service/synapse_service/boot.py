@@ -7,52 +7,60 @@ no new work, running requests drain, jobs stop (the next boot reports them), wor
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import itertools
-import os
 import signal
 import sys
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
-from synapse_engines.devices import PROBES, DeviceEvidence, this_host
+from synapse_engines.devices import PROBES
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.table import AliasTable
+from synapse_service.boot_arguments import Arguments, parse
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
 from synapse_service.boot_inference import register_inference
-from synapse_service.boot_lanes import assemble_lanes
-from synapse_service.boot_models import register_models
-from synapse_service.boot_storage import StorageParts, assemble_storage, models_folder, register_storage
+from synapse_service.boot_lanes import LaneParts, assemble_lanes
 from synapse_service.catalog.blobs import BlobStore
-from synapse_service.catalog.compiled import Catalog, CatalogError, shipped_catalog
+from synapse_service.catalog.compiled import CatalogError
+from synapse_service.catalog.fetch import Fetcher
 from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
+from synapse_service.certify.probe import Probes
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
-from synapse_service.diagnostics import standard_checks
+from synapse_service.diagnostics import (
+    database_check,
+    disk_check,
+    engines_check,
+    folders_check,
+    lock_check,
+    log_check,
+    path_length_check,
+    settings_check,
+    socket_check,
+)
 from synapse_service.events import EventHub
-from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
+from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock, lock_models
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
 from synapse_service.lanes.device_gate import DeviceGate
-from synapse_service.lanes.preloads import PreloadError
-from synapse_service.lanes.preloads import plan as plan_preloads
-from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
+from synapse_service.operations.models import ModelOperations
+from synapse_service.operations.probe import ProbeOperations
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
 from synapse_service.router import Router
 from synapse_service.server import Limits, SocketServer
@@ -72,67 +80,51 @@ _log = get_logger(__name__)
 
 def run(argv: Sequence[str] | None = None) -> None:
     """Entry point of ``synapse-service``."""
-    parser = argparse.ArgumentParser(
-        prog="synapse-service", description="The background service of Synapse. Stops on SIGTERM, or by `synapse stop`."
-    )
-    parser.add_argument("--home", type=Path, help="keep settings, data, cache and socket under this one folder")
-    parser.add_argument("--cpu-lanes", action="store_true", help="offer lanes that compute on the processor")
-    # For tests: the models of the real catalog are too large to be fetched again and again.
-    parser.add_argument("--catalog", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args(argv)
-    environ = dict(os.environ)
-    if arguments.cpu_lanes:
-        environ["SYNAPSE_CPU_LANES"] = "true"
     try:
-        catalog = shipped_catalog() if arguments.catalog is None else _other_catalog(arguments.catalog)
+        arguments = parse(argv)
     except (CatalogError, OSError) as error:
         sys.exit(_say(error, EXIT_FAILED))
-    sys.exit(main(environ, arguments.home, catalog))
+    sys.exit(main(arguments))
 
 
-def _other_catalog(path: Path) -> Catalog:
-    return Catalog.parse(path.read_bytes(), resource=lambda name: (path.parent / name).read_bytes())
-
-
-def main(environ: dict[str, str], home: Path | None, catalog: Catalog) -> int:
+def main(arguments: Arguments) -> int:
     """Serve until told to stop; returns the exit status."""
     with contextlib.ExitStack() as held:
-        return _main(environ, home, catalog, held)
+        return _main(arguments, held)
 
 
-def _main(environ: dict[str, str], home: Path | None, catalog: Catalog, held: contextlib.ExitStack) -> int:
+def _main(arguments: Arguments, held: contextlib.ExitStack) -> int:
     try:
-        paths = resolve_paths(environ, home)
-        settings_store = SettingsStore.load(paths.config_file, environ)
-        configured = settings_store.current
-        plan_preloads(configured.preload, cpu_lanes=configured.cpu_lanes, reserved_ids=catalog.reserved_ids)
-        for folder in (paths.data_dir, paths.log_dir):
+        paths = resolve_paths(arguments.environ, arguments.home)
+        settings_store = SettingsStore.load(paths.config_file, arguments.environ)
+        paths = paths.with_storage_dir(settings_store.current.storage_dir)
+        for folder in (paths.data_dir, paths.cache_dir, paths.log_dir):
             ensure_private_dir(folder)
         lock = acquire_lock(paths.endpoint, paths.lock_file)
         held.callback(lock.release)
+        held.callback(lock_models(paths.cache_dir).release)
     except AlreadyRunning as error:
         return _say(error, EXIT_ALREADY_RUNNING)
-    except (ConfigError, PreloadError, PathError, InstanceError) as error:
+    except (ConfigError, PathError, InstanceError) as error:
         return _say(error, EXIT_FAILED)
-    log = configure(paths.log_dir, configured.log_level, sys.stderr.isatty())
+    log = configure(paths.log_dir, settings_store.current.log_level, sys.stderr.isatty())
     held.callback(log.close)
     try:
         database = Store.open(paths.database, SystemClock())
-        asyncio.run(serve(environ, paths, settings_store, database, log, lock, catalog))
-    except (StoreError, InstanceError, PathError) as error:
+        asyncio.run(serve(arguments, paths, settings_store, database, log, lock))
+    except (StoreError, InstanceError) as error:
         _log.error("start_failed", reason=str(error))
         return _say(error, EXIT_FAILED)
     return 0
 
 
 async def serve(
-    environ: dict[str, str],
+    arguments: Arguments,
     paths: Paths,
     settings_store: SettingsStore,
     database: Store,
     log: Logs,
     lock: InstanceLock,
-    catalog: Catalog,
 ) -> None:
     """Put the parts together, serve, and take them apart again."""
     loop = asyncio.get_running_loop()
@@ -141,7 +133,7 @@ async def serve(
     if orphans:
         _log.info("jobs_ended_by_restart", jobs=len(orphans))
     try:
-        parts = _assemble(environ, paths, settings_store, database, generation, len(orphans), log, lock, catalog)
+        parts = _assemble(arguments, paths, settings_store, database, generation, len(orphans), log, lock)
     except BaseException:
         await database.close()
         raise
@@ -174,7 +166,6 @@ async def serve(
         await parts.jobs.close()
         await parts.catalog.detached.close()
         await parts.lanes.close()
-        await parts.storage.close()
         await database.close()
         _log.info("stopped")
 
@@ -184,17 +175,16 @@ class _Parts:
     """What outlives the assembly."""
 
     server: SocketServer
-    lanes: LaneRegistry
+    lanes: LaneParts
     jobs: JobBook
     catalog: CatalogParts
-    storage: StorageParts
     housekeeping: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     about: service.AboutService
     register_service: Callable[[Callable[[float], None]], None]
 
 
 def _assemble(
-    environ: dict[str, str],
+    arguments: Arguments,
     paths: Paths,
     settings_store: SettingsStore,
     database: Store,
@@ -202,10 +192,10 @@ def _assemble(
     inherited: int,
     log: Logs,
     lock: InstanceLock,
-    catalog: Catalog,
 ) -> _Parts:
     loop = asyncio.get_running_loop()
     clock = SystemClock()
+    evidence = cache(arguments.evidence)
 
     def current() -> Settings:
         return settings_store.current
@@ -213,7 +203,8 @@ def _assemble(
     hub = EventHub(clock, loop.call_later)
     numbers = itertools.count(1)
     leases = LeaseBook(lambda: f"{generation}-{next(numbers)}")
-    blobs = BlobStore(models_folder(paths, settings_store))
+    blobs = BlobStore(paths.cache_dir)
+    blobs.prepare()
     machine = this_machine()
     ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, fixture_revisions())
     ledger.restore(certifications.load_all(machine.id))
@@ -238,23 +229,23 @@ def _assemble(
         ttl_s=lambda: current().result_ttl_ms / 1000,
     )
     models = assemble_catalog(
-        catalog=catalog,
+        catalog=arguments.catalog,
         store=database,
         blobs=blobs,
         clock=clock,
         new_id=_new_id,
         module_generation=generation,
         settings=current,
-        evidence=_evidence,
+        evidence=evidence,
         self_check=lambda lane: lanes.catalog.self_check(lane),
         lanes=lambda: lane_parts.open_files(),
         counters=jobs.counters,
         hub=hub,
     )
-    devices = DeviceGate(_evidence)
+    devices = DeviceGate(evidence)
     observations = Observations(enabled=current().certify_observation)
     lane_parts = assemble_lanes(
-        environ=environ,
+        arguments=arguments,
         store=database,
         models=models,
         leases=leases,
@@ -265,28 +256,28 @@ def _assemble(
         module_generation=generation,
         observations=observations,
         hub=hub,
+        service_paused=lambda: about.announce(),
     )
     lanes = lane_parts.lanes
     aliases = AliasTable(database, clock, models.detached)
     aliases.restore()
-
-    def holders() -> list[Holder]:
-        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
-        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
-        leased = [holder for holder in leases.holders() if holder.kind != "job"]
-        return [*running, *leased]
-
-    storage = assemble_storage(
-        paths=paths,
-        settings=settings_store,
-        store=database,
-        models=models,
-        clock=clock,
-        new_id=_new_id,
-        lanes=lane_parts.open_files,
-        jobs=holders,
-        hub=hub,
+    onboarding = Onboarding(
+        lanes=lanes,
+        jobs=jobs,
+        leases=leases,
+        fetcher=Fetcher(blobs, models.bodies),
+        blobs=blobs,
+        hf_base_url=lambda: current().hf_base_url,
     )
+    probes = Probes(
+        loader=lane_parts.loader,
+        lanes=lanes,
+        ledger=ledger,
+        machine=machine,
+        clock=clock,
+        module_generation=generation,
+    )
+
     router = Router()
     register_inference(
         router,
@@ -300,24 +291,25 @@ def _assemble(
         aliases=aliases,
         observations=observations,
     )
-    preloads = register_models(
-        router,
-        lanes=lane_parts,
-        models=models,
+    ModelOperations(
+        lanes=lanes,
+        onboarding=onboarding,
         jobs=jobs,
+        downloads=models.downloads,
+        pins=models.pins,
         leases=leases,
         ledger=ledger,
-        machine=machine,
-        devices=devices,
-        aliases=aliases,
         settings=current,
-        clock=clock,
+        devices=devices,
         module_generation=generation,
-    )
+        aliases=aliases,
+    ).register(router)
+    ProbeOperations(
+        lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
+    ).register(router)
     JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
-    register_storage(router, storage, models)
     extension_jobs.register(router, jobs, models.downloads, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
@@ -330,23 +322,31 @@ def _assemble(
         module_generation=lambda: generation,
         socket_path=paths.endpoint.address,
         home=str(paths.home or ""),
+        everything=lane_parts.pauses.everything,
     )
     events.register(router, hub)
     settings.register(router, settings_store, hub)
     logs.register(router, log.ring, hub, loop)
-    checks = standard_checks(
-        paths=paths,
-        lock=lock,
-        models=lambda: blobs.root,
-        problem=lambda: storage.storage.problem,
-        settings=settings_store,
-        devices=lambda: [_evidence(backend) for backend in PROBES],
-        opening=database.opening,
-        log=log,
-    )
+    checks = [
+        socket_check(paths.endpoint),
+        path_length_check(paths.endpoint),
+        lock_check(lock),
+        folders_check(paths),
+        disk_check(paths),
+        settings_check(settings_store),
+        engines_check(lambda: [evidence(backend) for backend in PROBES], lambda: current().cpu_lanes),
+        database_check(database.opening),
+        log_check(log),
+    ]
     diagnostics.register(router, checks, lambda: generation)
-    lane_parts.extensions.register(router, hub)
+    lane_parts.register(router, hub)
     hub.register_topic("models", lambda: [*lane_parts.summaries(), *models.summaries()])
+
+    def holders() -> list[Holder]:
+        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
+        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
+        leased = [holder for holder in leases.holders() if holder.kind != "job"]
+        return [*running, *leased]
 
     def register_service(request_stop: Callable[[float], None]) -> None:
         service.register(
@@ -361,28 +361,16 @@ def _assemble(
     def settings_changed(names: frozenset[str]) -> None:
         if "log_level" in names:
             log.set_level(current().log_level)
-        if "cpu_lanes" in names:
-            # Hidden lanes that are free are unloaded now, and those at work when they are. Models that the switch kept
-            # from being preloaded are loaded now.
-            work = preloads.run() if current().cpu_lanes else lane_parts.idle.sweep()
-            background.add(task := loop.create_task(work, name="follow the setting cpu_lanes"))
+        if "cpu_lanes" in names and not current().cpu_lanes:
+            # Now for the lanes that are free; those at work follow when they are.
+            background.add(task := loop.create_task(lane_parts.idle.sweep(), name="unload hidden lanes"))
             task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
     retention = Retention(store=database, book=jobs, clock=clock, settle=[models.downloads.settle])
-    housekeeping = {
-        "idle lanes": lane_parts.idle.run,
-        "retention": retention.run,
-        "models folder": storage.storage.watch,
-        "preloads": preloads.run,
-    }
-    return _Parts(server, lanes, jobs, models, storage, housekeeping, about, register_service)
-
-
-@cache
-def _evidence(backend: str) -> DeviceEvidence:
-    return PROBES[backend](this_host())
+    housekeeping = {"idle lanes": lane_parts.idle.run, "retention": retention.run}
+    return _Parts(server, lane_parts, jobs, models, housekeeping, about, register_service)
 
 
 def _new_id() -> str:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from synapse_engines.worker.protocol import BackendName
 from synapse_service.admission.leases import LeaseBook
+from synapse_service.boot_arguments import Arguments
 from synapse_service.boot_catalog import CatalogParts
 from synapse_service.catalog.compiled import CatalogEntry, CatalogLane
 from synapse_service.catalog.roots import LaneFiles
@@ -28,6 +30,9 @@ from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.lane_rows import LaneRows
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.model import LaneModel
+from synapse_service.lanes.neural_engine import GuardedLoader
+from synapse_service.lanes.pause import LanePause
+from synapse_service.lanes.pauses import Pauses
 from synapse_service.lanes.profiles import Profiles
 from synapse_service.lanes.quarantine import CoolDown, Quarantine
 from synapse_service.lanes.records import StoredLanes, StoredSelfChecks, StoredSelfTests
@@ -35,8 +40,10 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.self_check_runs import LaneSelfCheck, SelfChecks
 from synapse_service.lanes.serving import Pacing
-from synapse_service.lanes.worker_launch import worker_launch
+from synapse_service.lanes.worker_launch import Launch, worker_launch
+from synapse_service.operations import lanes as lane_operations
 from synapse_service.operations.extensions.lanes import LaneExtensions
+from synapse_service.router import Router
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 
@@ -52,10 +59,21 @@ class LaneParts:
     loader: Loader
     idle: IdleUnloader
     extensions: LaneExtensions
+    pauses: Pauses
 
     def summaries(self) -> list[dict[str, object]]:
         """Every lane that exists for clients, as the topic ``models`` shows it."""
         return [summary(lane) for lane in self.lanes.visible()]
+
+    def register(self, router: Router, hub: EventHub) -> None:
+        """Serve what is about lanes as such."""
+        self.extensions.register(router, hub)
+        lane_operations.register(router, self.pauses.neural_engine)
+
+    async def close(self) -> None:
+        """End every pause and every worker."""
+        self.pauses.close()
+        await self.lanes.close()
 
     def open_files(self) -> list[LaneFiles]:
         """The files that a worker has open, or may open again for those whom its lane still serves."""
@@ -66,7 +84,7 @@ class LaneParts:
 
 def assemble_lanes(
     *,
-    environ: Mapping[str, str],
+    arguments: Arguments,
     store: Store,
     models: CatalogParts,
     leases: LeaseBook,
@@ -77,16 +95,43 @@ def assemble_lanes(
     module_generation: int,
     observations: Observations,
     hub: EventHub,
+    service_paused: Callable[[], None],
 ) -> LaneParts:
-    """Put the parts together and bring back what earlier processes knew. Blocks; for boot."""
+    """Put the parts together and bring back what earlier processes knew. Blocks; for boot.
+
+    ``service_paused`` is called when the pause of everything changed its phase.
+    """
 
     def idle_s() -> float:
         return settings().idle_unload_ms / 1000
 
+    call_later = asyncio.get_running_loop().call_later
+
+    def pause_changed(pause: LanePause) -> None:
+        for lane in lanes.visible():
+            if pause.covers(lane.model):
+                feed.changed(lane)
+        if pause is pauses.everything:
+            service_paused()
+
+    pauses = Pauses(
+        arguments.neural_engine_lock, clock, call_later, known=lambda: lanes.visible(), on_change=pause_changed
+    )
+
+    def launch(backend: BackendName) -> Launch:
+        if backend != "coreml":
+            return worker_launch(arguments.environ)
+        script, lock = arguments.scripted_predictor, pauses.engine.lock_descriptor
+        return worker_launch(
+            arguments.environ,
+            *(() if script is None else ("--scripted-predictor", str(script))),
+            inherited=() if lock is None else (lock,),
+        )
+
     loader = Loader(
         blobs=models.blobs,
         values=StoredSelfTests(store, clock),
-        launch=lambda: worker_launch(environ),
+        launch=launch,
         clock=clock,
         threads=lambda: settings().worker_threads,
         observations=observations,
@@ -101,10 +146,12 @@ def assemble_lanes(
 
     keep_warm = KeptWarm(store)
     rows = LaneRows(leases=leases, clock=clock, idle_s=idle_s, keep_warm=keep_warm, pins=models.pins.owners)
-    feed = LaneFeed(hub, asyncio.get_running_loop().call_later, rows.row, lambda lane: lanes.find(lane.lane_id) is lane)
+    feed = LaneFeed(hub, call_later, rows.row, lambda lane: lanes.find(lane.lane_id) is lane)
 
     async def keep_quarantine(lane: Lane) -> None:
         await lanes.keep_quarantine(lane)
+
+    guarded = GuardedLoader(loader, pauses.engine, pauses.fence)
 
     def make_lane(
         model: LaneModel,
@@ -114,7 +161,7 @@ def assemble_lanes(
     ) -> Lane:
         lane = Lane(
             model,
-            loader=loader,
+            loader=guarded,
             clock=clock,
             pacing=lambda: Pacing(
                 INTERACTIVE_TOKENS, settings().bulk_quantum_tokens, settings().bulk_quantum_ms / 1000
@@ -125,8 +172,10 @@ def assemble_lanes(
             quarantine=quarantine,
             self_check=self_check,
             unavailable=unavailable,
+            fence=pauses.fence,
         )
         feed.follow(lane)
+        pauses.cover(lane)
         return lane
 
     def free_form(registration: Registration, quarantined: str | None) -> Lane:
@@ -175,4 +224,4 @@ def assemble_lanes(
         module_generation=module_generation,
     )
     idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=idle_s, keep_warm=keep_warm)
-    return LaneParts(lanes, loader, idle, extensions)
+    return LaneParts(lanes, loader, idle, extensions, pauses)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -41,3 +43,26 @@ class SystemClock:
 
     def steady_ms(self) -> int:
         return self._offset_ms + round(time.monotonic() * 1000)
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+CallLater = Callable[[float, Callable[[], None]], Timer]
+"""``loop.call_later``."""
+
+
+async def sleep_on(call_later: CallLater, seconds: float) -> None:
+    """Sleep by the timers of ``call_later``, which a test may move."""
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def wake() -> None:
+        if not over.done():
+            over.set_result(None)
+
+    timer = call_later(seconds, wake)
+    try:
+        await over
+    finally:
+        timer.cancel()

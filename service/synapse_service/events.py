@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from synapse_service.clock import Clock
+from synapse_service.clock import CallLater, Clock, Timer
 
 INTERVAL_S: Final = 0.1
 """Least time between two events of a topic to one subscriber."""
@@ -35,14 +35,6 @@ MAX_WAITING: Final = 1000
 
 Sink = Callable[[dict[str, Any]], bool]
 """Takes the parameters of one event; False means that it can't take more now, and that this one is lost."""
-
-
-class Timer(Protocol):
-    def cancel(self) -> None: ...
-
-
-CallLater = Callable[[float, Callable[[], None]], Timer]
-"""``loop.call_later``."""
 
 
 @dataclass(slots=True, eq=False)

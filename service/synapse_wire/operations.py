@@ -74,9 +74,9 @@ CONTRACT: Final[Mapping[str, Operation]] = _table(
     Operation("approvals.disable", "mutate"),
     Operation("approvals.emergency_rollback", "mutate"),
     Operation("certify.observations", "query", p.NoParams, (r.CertifyObservations,)),
-    Operation("lanes.pause", "mutate"),
-    Operation("lanes.resume", "mutate"),
-    Operation("lanes.status", "query"),
+    Operation("lanes.pause", "mutate", p.LanesPause, (r.PauseStatus,)),
+    Operation("lanes.resume", "mutate", p.NoParams, (r.PauseStatus,)),
+    Operation("lanes.status", "query", p.NoParams, (r.PauseStatus,)),
 )
 """The contract's registry, in the contract's order."""
 
@@ -85,8 +85,8 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("service.info", "query", p.NoParams, (r.ServiceInfo,)),
     Operation("service.diagnostics", "query", p.NoParams, (r.Diagnostics,)),
     Operation("service.shutdown", "mutate", p.ServiceShutdown, (r.ShuttingDown,)),
-    Operation("service.pause", "mutate"),
-    Operation("service.resume", "mutate"),
+    Operation("service.pause", "mutate", p.ServicePause, (r.PauseStatus,)),
+    Operation("service.resume", "mutate", p.NoParams, (r.PauseStatus,)),
     Operation("events.subscribe", "query", p.EventsSubscribe, (r.Subscribed,)),
     Operation("settings.get", "query", p.SettingsGet, (r.Settings,)),
     Operation("settings.set", "mutate", p.SettingsSet, (r.Settings,)),
@@ -98,9 +98,6 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("lanes.load", "mutate", p.LaneRef, (r.LaneRow,)),
     Operation("lanes.keep_warm", "mutate", p.LanesKeepWarm, (r.LaneRow,)),
     Operation("cache.usage", "query", p.NoParams, (r.CacheUsage,)),
-    Operation("storage.status", "query", p.NoParams, (r.StorageStatus,)),
-    Operation("storage.move", "mutate", p.StorageMove, (r.StorageMove,)),
-    Operation("storage.cancel", "mutate", p.NoParams, (r.StorageMove,)),
 )
 """What this product adds, documented in ``docs/extensions.md``."""
 

@@ -9,6 +9,7 @@ import sysconfig
 import pytest
 
 COMMANDS = {
+    "synapse-tray": ("has no tray application yet", ["synapse serve", "synapse status", "synapse models"]),
     "ckdev-synapse-certify": ("can't certify catalog models yet", ["synapse probe"]),
 }
 

@@ -111,6 +111,13 @@ class SummingPredictor:
         self.neural_engine_share = share
         self.calls: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
         self.closed = False
+        self.prepared = 0
+        self.errors: list[Exception] = []
+
+    def prepare(self) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.prepared += 1
 
     def predict(self, ids: npt.NDArray[np.int32], mask: npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
         assert ids.shape == mask.shape == (1, self.length)
@@ -130,6 +137,33 @@ def package_set(*lengths: int, shares: Sequence[float | None] = (), normalize: b
 
 def row(length: int) -> npt.NDArray[np.int32]:
     return np.arange(1, length + 1, dtype=np.int32)
+
+
+def test_each_bucket_is_compiled_once_when_it_is_first_used_and_that_is_told() -> None:
+    told: list[tuple[int, bool]] = []
+    predictors = {length: SummingPredictor(length) for length in (8, 16)}
+    spec = EmbedSpec("bert", "mean", False, 16, "f16")
+    packages = PackageSet(predictors, 3, 1000, spec, lambda length, begun: told.append((length, begun)))
+    assert told == []
+    packages.embed([row(3)])
+    packages.embed([row(4), row(5)])
+    assert told == [(8, True), (8, False)]
+    packages.embed([row(3), row(9)])
+    assert told == [(8, True), (8, False), (16, True), (16, False)]
+    assert [each.prepared for each in predictors.values()] == [1, 1]
+
+
+def test_a_compile_that_fails_is_over_and_is_tried_again() -> None:
+    told: list[tuple[int, bool]] = []
+    predictor = SummingPredictor(8)
+    predictor.errors = [EngineMismatch({"a": "1"}, {"a": "2"})]
+    spec = EmbedSpec("bert", "mean", False, 8, "f16")
+    packages = PackageSet({8: predictor}, 3, 1000, spec, lambda length, begun: told.append((length, begun)))
+    with pytest.raises(EngineMismatch):
+        packages.embed([row(3)])
+    packages.embed([row(3)])
+    assert told == [(8, True), (8, False)] * 2
+    assert len(predictor.calls) == 1
 
 
 def test_all_rows_of_a_call_run_in_the_bucket_of_the_longest_and_keep_every_token() -> None:

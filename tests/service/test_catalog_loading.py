@@ -16,7 +16,7 @@ from fixtures.checked_catalog import CHECKED, CheckedName, checked_catalog
 from fixtures.embed_desk import refused
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import History
-from synapse_engines.worker.protocol import Ready
+from synapse_engines.worker.protocol import BackendName, Ready
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.detached import Detached
@@ -72,7 +72,7 @@ class Shelf:
         )
         self.lane = self.new_lane()
 
-    def _launch(self) -> Launch:
+    def _launch(self, backend: BackendName) -> Launch:
         self.launches += 1
         return worker_launch(os.environ)
 

@@ -28,10 +28,10 @@ async def store(quick_dir: Path) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def desk(store: Store) -> AsyncIterator[LaneDesk]:
-    desk = LaneDesk(store)
+async def desk(store: Store, quick_dir: Path) -> AsyncIterator[LaneDesk]:
+    desk = LaneDesk(store, quick_dir / "lock")
     yield desk
-    await desk.lanes.close()
+    await desk.close()
 
 
 # --- rows ---

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fixtures.clocks import FakeClock
+from fixtures.pauses import idle_pause
 from fixtures.socket_server import GENERATION, serving
 from synapse_service.events import EventHub
 from synapse_service.operations.extensions import events, service
@@ -40,6 +41,7 @@ class Parts:
             module_generation=lambda: GENERATION,
             socket_path=endpoint.address,
             home="/home/\udcff",
+            everything=idle_pause(self.clock),
         )
         service.register(
             self.router,
@@ -68,7 +70,14 @@ async def test_hello_tells_what_is_served(parts: Parts) -> None:
             "protocol": 1,
             "module_generation": GENERATION,
             "operations": ["models.list"],
-            "extensions": ["service.hello", "service.info", "service.shutdown", "events.subscribe"],
+            "extensions": [
+                "service.hello",
+                "service.info",
+                "service.shutdown",
+                "service.pause",
+                "service.resume",
+                "events.subscribe",
+            ],
         }
         await client.call("models.list")
         connection = parts.connections[0]
@@ -166,3 +175,18 @@ async def test_the_topic_service_tells_that_it_stops(parts: Parts) -> None:
         parts.about.announce(terminal=True)
         change = (await client.reply())["params"]
         assert (change["seq"], change["kind"], change["data"]["state"]) == (2, "change", "stopping")
+
+
+async def test_a_pause_is_told_by_info_and_to_those_who_follow_the_service(parts: Parts) -> None:
+    async with serving(parts.router, prepare=parts.prepare) as running:
+        client = await running.connect()
+        assert "pause" not in await client.result("service.info")
+        answer = await client.result("service.pause", {"until_resumed": True, "reason": "a film"})
+        assert answer == {"phase": "draining", "hardware_free": False, "lane_ids": [], "reason": "a film"}
+        await client.result("service.info")
+        assert (await client.result("service.info"))["pause"] == {"phase": "paused", "reason": "a film"}
+        error = await client.error("service.pause", {"duration_ms": 1000, "reason": "another"})
+        assert (error["code"], error["details"]) == ("invalid_request", {"phase": "paused", "reason": "a film"})
+        assert await client.result("service.resume") == {"phase": "running", "hardware_free": False, "lane_ids": []}
+        assert await client.result("service.resume") == {"phase": "running", "hardware_free": False, "lane_ids": []}
+        assert "pause" not in await client.result("service.info")

@@ -15,7 +15,7 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import until
 from fixtures.model_files import tiny_model
 from fixtures.workers import scripted_launch
-from synapse_engines.worker.protocol import LoadSpec, Ready
+from synapse_engines.worker.protocol import BackendName, LoadSpec, Ready
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import SystemClock
@@ -85,7 +85,7 @@ class Bench:
     def play(self, **script: Any) -> None:
         self.launch = scripted_launch(self.folder, dims=64, **script)
 
-    def _launch(self) -> Launch:
+    def _launch(self, backend: BackendName) -> Launch:
         self.launches += 1
         return self.launch
 

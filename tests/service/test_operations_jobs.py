@@ -13,6 +13,7 @@ import pytest
 
 from fixtures.durable_jobs import LANE, Room, words
 from fixtures.lanes import until
+from fixtures.pauses import idle_pause
 from fixtures.socket_server import RawClient, Serving, serving
 from synapse_service.events import EventHub
 from synapse_service.operations.admission import AdmissionOperations
@@ -56,6 +57,7 @@ async def running(room: Room) -> AsyncIterator[Serving]:
             module_generation=lambda: 1,
             socket_path=endpoint.address,
             home="",
+            everything=idle_pause(room.clock),
         )
         extension_service.register(
             router, about, version="0", module_generation=lambda: 1, holders=list, request_stop=lambda seconds: None

@@ -15,6 +15,7 @@ from fixtures.clocks import FakeClock
 from fixtures.equivalences import PaperAliases
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubLoader, ask, make_lane, paper_registration, uninstalled, until
+from fixtures.pauses import SwitchFence
 from fixtures.workers import expected_text
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
@@ -49,6 +50,7 @@ class Desk:
         self.clock = FakeClock()
         self.leases = LeaseBook(lambda: "lease-1")
         self.loader = StubLoader()
+        self.fence = SwitchFence()
         self.settings = Settings(cpu_lanes=True)
         self.evidence = DeviceEvidence("cpu", None, {})
         self.asked_about: list[str] = []
@@ -86,7 +88,7 @@ class Desk:
         )
 
     def _make(self, registration: Registration, quarantined: str | None) -> Lane:
-        return make_lane(self.loader, self.clock, registration, quarantined=quarantined)
+        return make_lane(self.loader, self.clock, registration, quarantined=quarantined, fence=self.fence)
 
     def _evidence(self, backend: str) -> DeviceEvidence:
         self.asked_about.append(backend)
@@ -301,6 +303,14 @@ async def test_a_worker_that_can_not_be_ended_is_reported(
     monkeypatch.setattr(desk.loader.worker, "close", stays)
     error = await desk.refusal()
     assert (error.code, error.details) == ("engine_crashed", {"lane_id": "m", "reason": "not_gone"})
+
+
+async def test_only_a_paused_lane_says_until_when_and_why(desk: Desk) -> None:
+    assert not {"paused_until_ms", "pause_reason"} & set(desk.row())
+    desk.fence.closed = True
+    assert (desk.row()["paused_until_ms"], desk.row()["pause_reason"]) == (1_800_000_000_000, "measuring")
+    desk.fence.closed = False
+    assert not {"paused_until_ms", "pause_reason"} & set(desk.row())
 
 
 # --- model.load ---

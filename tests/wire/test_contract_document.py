@@ -182,8 +182,8 @@ PLANTED = {
         ["model.unload: is query in the document and mutate in the code"],
     ),
     "it is served": (
-        planted("lanes.pause", "Served: no", "Served: yes"),
-        ["lanes.pause: is served in the document and not served in the code"],
+        planted("microllm.oneshot", "Served: no", "Served: yes"),
+        ["microllm.oneshot: is served in the document and not served in the code"],
     ),
     "it isn't served": (
         planted("embed.query", "Served: yes", "Served: no"),

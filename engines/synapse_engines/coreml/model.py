@@ -33,6 +33,10 @@ class Predictor(Protocol):
     @property
     def neural_engine_share(self) -> float | None: ...
 
+    def prepare(self) -> None:
+        """Compiles it for the hardware, which can take tens of seconds; once, before the first row."""
+        ...
+
     def predict(self, ids: Ids, mask: Ids) -> Numbers:
         """The pooled vector, shape [dims], of one padded row; both arrays have shape [1, length]."""
         ...
@@ -41,6 +45,9 @@ class Predictor(Protocol):
         """Lets go of the package."""
         ...
 
+
+OnCompile = Callable[[int, bool], None]
+"""Told for rows of which length the engine compiles: with True when it begins, with False when it is done."""
 
 OpenPackage = Callable[[Path, int], Predictor]
 """Opens the unpacked ``.mlmodelc`` folder of a package with rows of so many tokens."""
@@ -55,6 +62,10 @@ def no_predictor(_bundle: Path, _length: int) -> Predictor:
     raise EngineMismatch({"predictor": "Core ML"}, {"predictor": "none in this build"})
 
 
+def unheard(_length: int, _begun: bool) -> None:
+    """An `OnCompile` for where nobody listens."""
+
+
 class PackageSet:
     """An `Embedder` over the packages of a set.
 
@@ -65,11 +76,20 @@ class PackageSet:
         facts: what the engine says about itself.
     """
 
-    def __init__(self, predictors: Mapping[int, Predictor], dims: int, vocab: int, spec: EmbedSpec) -> None:
+    def __init__(
+        self,
+        predictors: Mapping[int, Predictor],
+        dims: int,
+        vocab: int,
+        spec: EmbedSpec,
+        on_compile: OnCompile = unheard,
+    ) -> None:
         """`predictors` are by length."""
         self.dims = dims
         self.ladder = tuple(sorted(predictors))
         self._predictors = dict(predictors)
+        self._on_compile = on_compile
+        self._prepared: set[int] = set()
         self._vocab = vocab
         self._spec = spec
         shares = [each.neural_engine_share for each in predictors.values()]
@@ -88,12 +108,23 @@ class PackageSet:
         """Vectors of `rows`, shape [len(rows), dims], in the order given; raises InputError."""
         check_rows(rows, vocab=self._vocab, max_tokens=min(self._spec.max_tokens, self.ladder[-1]))
         length = packages.bucket(self.ladder, max(row.size for row in rows))
-        predictor = self._predictors[length]
+        predictor = self._predictor(length)
         vectors = np.stack([self._vector(predictor, row, length) for row in rows])
         if self._spec.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(norms == 0, np.float32(1), norms)
         return vectors
+
+    def _predictor(self, length: int) -> Predictor:
+        predictor = self._predictors[length]
+        if length not in self._prepared:
+            self._on_compile(length, True)
+            try:
+                predictor.prepare()
+            finally:
+                self._on_compile(length, False)
+            self._prepared.add(length)
+        return predictor
 
     def _vector(self, predictor: Predictor, row: Ids, length: int) -> Numbers:
         ids = np.zeros((1, length), np.int32)
@@ -113,7 +144,13 @@ class PackageSet:
 
 
 def load(
-    files: Sequence[tuple[Path, str]], root: Path, vocab: int, dims: int, spec: EmbedSpec, open_package: OpenPackage
+    files: Sequence[tuple[Path, str]],
+    root: Path,
+    vocab: int,
+    dims: int,
+    spec: EmbedSpec,
+    open_package: OpenPackage,
+    on_compile: OnCompile = unheard,
 ) -> PackageSet:
     """Proves, unpacks and opens the packages of a set.
 
@@ -139,4 +176,4 @@ def load(
         for predictor in opened.values():
             predictor.close()
         raise
-    return PackageSet(opened, dims, vocab, spec)
+    return PackageSet(opened, dims, vocab, spec, on_compile)

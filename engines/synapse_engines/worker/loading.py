@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synapse_engines.backend import Backend, Embedder, EmbedSpec, Scorer, ScoreSpec
-from synapse_engines.coreml.model import OpenPackage, PackageSet, no_predictor
+from synapse_engines.coreml.model import OnCompile, OpenPackage, PackageSet, no_predictor, unheard
 from synapse_engines.coreml.model import load as load_package_set
 from synapse_engines.errors import ArtifactError
 from synapse_engines.families import Family, FamilyConfig, ScoringHead, family_for
@@ -27,6 +27,7 @@ from synapse_engines.worker.self_test import Gate, Row
 
 OnRows = Callable[[int, int], None]
 """Told how many rows and tokens were computed since it was last called."""
+
 
 _TOKENS_PER_CALL: Final[dict[BackendName, int]] = {"openvino": 2048, "reference": 512, "mlx": 8192, "coreml": 1 << 31}
 """How much an engine is given at a time: enough to fill its batches, little enough to report progress often. A package
@@ -64,7 +65,7 @@ class LoadedScorer(LoadedModel):
     backend: Scorer
 
 
-Loader = Callable[[LoadSpec, OnRows], LoadedEmbedder | LoadedScorer]
+Loader = Callable[[LoadSpec, OnRows, OnCompile], LoadedEmbedder | LoadedScorer]
 
 _Model = TypeVar("_Model", bound=Backend)
 
@@ -87,7 +88,7 @@ class _Role(Generic[_Model]):
 
 
 def load_model(
-    spec: LoadSpec, on_rows: OnRows, *, open_package: OpenPackage = no_predictor
+    spec: LoadSpec, on_rows: OnRows, on_compile: OnCompile = unheard, *, open_package: OpenPackage = no_predictor
 ) -> LoadedEmbedder | LoadedScorer:
     """Builds the model that `spec` describes, for what it is to be used for, and runs its self-test.
 
@@ -107,7 +108,7 @@ def load_model(
     tokens_per_call = _TOKENS_PER_CALL[spec.backend]
     if spec.backend == "coreml":
         return LoadedEmbedder(
-            backend=_package_set(spec, cfg, open_package),
+            backend=_package_set(spec, cfg, open_package, on_compile),
             vocab=cfg.vocab,
             max_tokens=spec.max_tokens,
             tokens_per_call=tokens_per_call,
@@ -132,12 +133,12 @@ def load_model(
     )
 
 
-def _package_set(spec: LoadSpec, cfg: FamilyConfig, open_package: OpenPackage) -> PackageSet:
+def _package_set(spec: LoadSpec, cfg: FamilyConfig, open_package: OpenPackage, on_compile: OnCompile) -> PackageSet:
     if spec.package_root is None or not spec.packages or spec.readout is not None:
         raise ArtifactError("bad_config", "a package set that embeds, and a place to unpack it, have to be named")
     embed_spec = EmbedSpec(spec.family, spec.pooling, spec.normalize, spec.max_tokens, spec.dtype)
     files = [(Path(package.path), package.sha256) for package in spec.packages]
-    return load_package_set(files, Path(spec.package_root), cfg.vocab, spec.dims, embed_spec, open_package)
+    return load_package_set(files, Path(spec.package_root), cfg.vocab, spec.dims, embed_spec, open_package, on_compile)
 
 
 def _prove(spec: LoadSpec, cfg: FamilyConfig, role: _Role[_Model], on_rows: OnRows) -> tuple[_Model, str | None]:

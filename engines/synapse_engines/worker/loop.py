@@ -42,6 +42,7 @@ from synapse_engines.worker.loading import LoadedEmbedder, LoadedModel, LoadedSc
 from synapse_engines.worker.parent_watch import ORPHANED
 from synapse_engines.worker.pipes import READ_SIZE, PrivatePipes, ReplyWriter
 from synapse_engines.worker.protocol import (
+    Compiling,
     Embed,
     Embedded,
     Failed,
@@ -180,7 +181,7 @@ class Worker:
         if self._model is not None:
             raise ProtocolError("a model is loaded already")
         started = time.perf_counter()
-        model = self._load(request.spec, self._progress(request.id))
+        model = self._load(request.spec, self._progress(request.id), self._compiling)
         self._model = model
         return Ready(
             id=request.id,
@@ -248,6 +249,9 @@ class Worker:
             rows_left -= len(call)
             if rows_left:
                 progress(len(call), sum(request.lengths[index] for index in call))
+
+    def _compiling(self, shape: int, begun: bool) -> None:
+        self._writer.send(Compiling(self._busy_with or 0, shape, begun))
 
     def _progress(self, request_id: int) -> Callable[[int, int], None]:
         """A function that adds rows and tokens to this request's totals and reports them."""

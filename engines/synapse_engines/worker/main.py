@@ -11,6 +11,7 @@ import faulthandler
 import logging
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from synapse_engines.worker.confinement import refuse_network, set_process_name
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="synapse-worker", description="Computes one model for a Synapse service.")
     parser.add_argument("--parent", type=int, required=True, metavar="PID", help="process id of the service")
     parser.add_argument("--scripted", type=Path, metavar="PATH", help=argparse.SUPPRESS)
+    parser.add_argument("--scripted-predictor", type=Path, metavar="PATH", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
 
     die_with_parent(options.parent)
@@ -41,4 +43,8 @@ def main(arguments: Sequence[str]) -> int:
         from synapse_engines.worker.scripted import ScriptedLoader
 
         load = ScriptedLoader(options.scripted, pipes.outgoing)
+    elif options.scripted_predictor is not None:
+        from synapse_engines.worker.scripted_packages import ScriptedPackages
+
+        load = partial(load_model, open_package=ScriptedPackages(options.scripted_predictor))
     return Worker(pipes, load).run()

@@ -1,9 +1,10 @@
 """The messages between the service and a worker, as types, and their place in frames.
 
 Shared by both ends. The service sends Load, Embed, Score, Measure, Ping and Shutdown; the worker answers each request
-with exactly one of Ready, Embedded, Scored, Measured, Pong or Failed that carries the request's id, and sends Progress
-before the answer as often as work completes. Arrays travel in a frame's payload, as the docstring of each message says.
-Ids begin at 1 and grow; 0 in a Failed means that the request could not be read.
+with exactly one of Ready, Embedded, Scored, Measured, Pong or Failed that carries the request's id. Before the answer
+it sends Progress as often as work completes, and Compiling around each time that the engine compiles. Arrays travel in
+a frame's payload, as the docstring of each message says. Ids begin at 1 and grow; 0 in a Failed means that the request
+could not be read.
 """
 
 from __future__ import annotations
@@ -210,6 +211,18 @@ class Progress(Message, frozen=True):
     tokens_done: int
 
 
+class Compiling(Message, frozen=True):
+    """The engine begins to compile for rows of one length, or is done with it. Meanwhile it computes nothing.
+
+    Attributes:
+        shape: tokens of a row, padding included.
+        begun: True at the beginning, False at the end.
+    """
+
+    shape: int
+    begun: bool
+
+
 class Failed(Message, frozen=True):
     """The request could not be served.
 
@@ -226,7 +239,7 @@ class Failed(Message, frozen=True):
 
 
 Request: TypeAlias = Load | Embed | Score | Measure | Ping | Shutdown
-Reply: TypeAlias = Ready | Embedded | Scored | Measured | Pong | Progress | Failed
+Reply: TypeAlias = Ready | Embedded | Scored | Measured | Pong | Progress | Compiling | Failed
 
 _T = TypeVar("_T")
 

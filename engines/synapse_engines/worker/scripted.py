@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from synapse_engines.coreml.model import OnCompile
 from synapse_engines.errors import ArtifactError, SelfTestError
 from synapse_engines.readout import Readout
 from synapse_engines.scores import Scores
@@ -33,6 +34,7 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         say: text printed to standard output, as a chatty library would.
         complain_bytes: bytes of noise written to standard error.
         raw_hex: bytes put on the pipe to the service, outside of any frame.
+        compile_shape: says that it compiles for rows of so many tokens while `delay_s` passes.
         delay_s: time that passes before anything else.
         hang: never come back.
         grip: never come back, and hold the interpreter, as C code that does not release it would.
@@ -45,6 +47,7 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     say: str = ""
     complain_bytes: int = 0
     raw_hex: str = ""
+    compile_shape: int | None = None
     delay_s: float = 0.0
     hang: bool = False
     grip: bool = False
@@ -94,11 +97,12 @@ class ScriptedBackend:
         facts: names this engine for what it is.
     """
 
-    def __init__(self, script: Script, pipe: int) -> None:
+    def __init__(self, script: Script, pipe: int, on_compile: OnCompile) -> None:
         """`pipe` is the file descriptor of the pipe to the service."""
         self.facts: Mapping[str, str] = {"engine": "scripted test double"}
         self._actions = self._sequence(script)
         self._pipe = pipe
+        self._on_compile = on_compile
 
     @staticmethod
     def _sequence(script: Script) -> Iterator[Action]:
@@ -108,7 +112,7 @@ class ScriptedBackend:
 
     def _perform(self) -> Action:
         action = next(self._actions)
-        perform(action, self._pipe)
+        perform(action, self._pipe, self._on_compile)
         return action
 
     def close(self) -> None:
@@ -122,8 +126,8 @@ class ScriptedEmbedder(ScriptedBackend):
         dims: numbers in a vector.
     """
 
-    def __init__(self, script: Script, pipe: int) -> None:
-        super().__init__(script, pipe)
+    def __init__(self, script: Script, pipe: int, on_compile: OnCompile) -> None:
+        super().__init__(script, pipe, on_compile)
         self.dims = script.dims
 
     def embed(self, rows: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float32]:
@@ -140,8 +144,8 @@ class ScriptedScorer(ScriptedBackend):
         readout: the one that was asked for.
     """
 
-    def __init__(self, script: Script, pipe: int, readout: Readout) -> None:
-        super().__init__(script, pipe)
+    def __init__(self, script: Script, pipe: int, on_compile: OnCompile, readout: Readout) -> None:
+        super().__init__(script, pipe, on_compile)
         self.readout = readout
 
     def score(self, rows: Sequence[npt.NDArray[np.int32]]) -> Scores:
@@ -158,19 +162,19 @@ class ScriptedLoader:
         self._script = msgspec.json.decode(path.read_bytes(), type=Script)
         self._pipe = pipe
 
-    def __call__(self, spec: LoadSpec, on_rows: OnRows) -> LoadedEmbedder | LoadedScorer:
+    def __call__(self, spec: LoadSpec, on_rows: OnRows, on_compile: OnCompile) -> LoadedEmbedder | LoadedScorer:
         script, pipe = self._script, self._pipe
-        perform(script.load, pipe)
+        perform(script.load, pipe, on_compile)
         if spec.readout is None:
             return LoadedEmbedder(
-                backend=ScriptedEmbedder(script, pipe),
+                backend=ScriptedEmbedder(script, pipe, on_compile),
                 vocab=script.vocab,
                 max_tokens=spec.max_tokens,
                 tokens_per_call=script.tokens_per_call,
                 self_test_values=None,
             )
         return LoadedScorer(
-            backend=ScriptedScorer(script, pipe, spec.readout),
+            backend=ScriptedScorer(script, pipe, on_compile, spec.readout),
             vocab=script.vocab,
             max_tokens=spec.max_tokens,
             tokens_per_call=script.tokens_per_call,
@@ -178,7 +182,7 @@ class ScriptedLoader:
         )
 
 
-def perform(action: Action, pipe: int) -> None:
+def perform(action: Action, pipe: int, on_compile: OnCompile) -> None:
     """Does what `action` says, up to the numbers."""
     if action.say:
         sys.stdout.write(action.say)
@@ -188,7 +192,11 @@ def perform(action: Action, pipe: int) -> None:
         os.write(2, noise)
     if action.raw_hex:
         os.write(pipe, bytes.fromhex(action.raw_hex))
+    if action.compile_shape is not None:
+        on_compile(action.compile_shape, True)
     time.sleep(action.delay_s)
+    if action.compile_shape is not None:
+        on_compile(action.compile_shape, False)
     while action.hang:
         time.sleep(3600)
     if action.grip:

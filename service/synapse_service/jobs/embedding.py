@@ -187,11 +187,22 @@ class _Run:
     async def _compute(self) -> None:
         # In a thread, because sorting a hundred thousand items would hold up everybody else.
         pending = deque(await asyncio.to_thread(self._plan))
+        paused: SynapseError | None = None
         while pending or self._asked:
             while pending and len(self._asked) < _WINDOW:
                 ordinals = pending.popleft()
-                self._asked.append((ordinals, self._ask(ordinals)))
-            await self._collect(*await self._answered())
+                try:
+                    self._asked.append((ordinals, self._ask(ordinals)))
+                except SynapseError as error:
+                    if error.code != "lane_paused":
+                        raise
+                    # What the lane has taken still ends, and is worth waiting for.
+                    paused = error
+                    pending.clear()
+            if self._asked:
+                await self._collect(*await self._answered())
+        if paused is not None:
+            raise paused
 
     def _plan(self) -> list[list[int]]:
         return chunks(self._batch, self._batch.by_length(self._attempt.committed), self._chunk_tokens)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from synapse_service.events import CallLater, EventHub
+from synapse_service.clock import CallLater
+from synapse_service.events import EventHub
 from synapse_service.lanes.lane import Lane
 from synapse_wire.results import LaneRow
 

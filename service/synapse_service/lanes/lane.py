@@ -32,6 +32,8 @@ from synapse_service.admission.pace import Pace
 from synapse_service.admission.punctuality import Punctuality
 from synapse_service.admission.queue import LaneQueue, Row, Ticket
 from synapse_service.clock import Clock
+from synapse_service.lanes.compiles import CompileLog
+from synapse_service.lanes.fence import Fence, NoFence
 from synapse_service.lanes.lane_tokenizer import LaneTokenizer
 from synapse_service.lanes.loader import Loaded
 from synapse_service.lanes.model import LaneModel
@@ -44,7 +46,7 @@ from synapse_service.lanes.worker_faults import WorkerFault, WorkerNotGone
 from synapse_service.logs import get_logger
 from synapse_service.memory import give_back
 from synapse_wire.errors import SynapseError
-from synapse_wire.results import EngineIdentity, Provenance
+from synapse_wire.results import EngineIdentity, Pause, Provenance
 
 LaneState = Literal["unloaded", "loading", "ready", "unloading"]
 
@@ -80,6 +82,7 @@ class Lane:
         quarantine: Quarantine,
         self_check: LaneSelfCheck | None = None,
         unavailable: SynapseError | None = None,
+        fence: Fence | None = None,
     ) -> None:
         self.model = model
         self.lane_id = model.lane_id
@@ -92,9 +95,11 @@ class Lane:
         self.quarantine = quarantine
         self.self_check = self_check
         self.use = LaneUse(clock)
+        self.compiles = CompileLog()
         self.load_ms: float | None = None
         self.last_error: SynapseError | None = unavailable
         self.not_ready_since: float | None = clock.monotonic()
+        self._fence = fence or NoFence()
         self._loader = loader
         self._clock = clock
         self._serving = Serving(self, clock=clock, pacing=pacing, queue_capacity=queue_capacity)
@@ -130,6 +135,30 @@ class Lane:
         """The load is in its second phase, whose end those who wait may await until their own deadlines."""
         return self.self_check is not None and self.self_check.running
 
+    @property
+    def pause(self) -> Pause | None:
+        """The pause that the lane is in."""
+        return self._fence.pause(self.model)
+
+    def require_unpaused(self) -> None:
+        """Raises ``lane_paused`` while the lane is paused."""
+        refusal = self._fence.refusal(self.model)
+        if refusal is not None:
+            raise refusal
+
+    @property
+    def empty(self) -> bool:
+        """There is no worker, and nobody waits for one."""
+        return self.state == "unloaded" and self._unloading is None and not self.busy
+
+    async def at_rest(self) -> None:
+        """Wait until nothing is waiting, computed or loaded any more; whoever comes meanwhile counts too."""
+        while self._loading is not None or self.busy:
+            if self._loading is not None:
+                await asyncio.wait([self._loading])
+            else:
+                await self._serving.ended()
+
     # --- work ---
 
     @property
@@ -162,17 +191,22 @@ class Lane:
         """Requests whose rows are being computed."""
         return self._serving.in_flight
 
+    def blocked_on_compile(self, ticket: Ticket, mark: int) -> int | None:
+        """The length whose compile kept a ticket waiting that was queued at ``mark`` of the log; None for none."""
+        return self.compiles.blocked(mark, computing=self._serving.computes(ticket))
+
     def start_delay_s(self, class_: Literal["interactive", "bulk"]) -> float:
         """Predicted seconds until a newcomer of ``class_`` starts, from measured speed; loading is not counted."""
         return self._serving.start_delay_s(class_)
 
     def submit(self, ticket: Ticket, rows: list[Row], *, bounded: bool = True) -> None:
-        """Queue a ticket; raises ``queue_full``. Its answer arrives through ``ticket.done``.
+        """Queue a ticket; raises ``queue_full`` and ``lane_paused``. Its answer arrives through ``ticket.done``.
 
-        ``bounded`` is False for work that was accepted before, as a job: it must not be refused half-way.
+        ``bounded`` is False for work that was accepted before, as a job: only a pause may refuse it half-way.
         """
         if self._closed:
             raise stopping()
+        self.require_unpaused()
         self._serving.submit(ticket, rows, bounded=bounded)
 
     def require_device(self) -> None:
@@ -188,6 +222,12 @@ class Lane:
 
     async def ensure_ready(self) -> Loaded:
         """Load the lane unless it is loaded; several callers share one load. Raises the typed reason."""
+        self.require_device()
+        self.require_unpaused()
+        return await self.ready_for_admitted()
+
+    async def ready_for_admitted(self) -> Loaded:
+        """The same for work that was admitted, which a pause lets end."""
         self.require_device()
         while True:
             if self._unloading is not None:
@@ -221,6 +261,7 @@ class Lane:
         if self._unloading is None and self._loaded is not None:
             loaded, self._loaded = self._loaded, None
             self.use.forget_users()
+            self.compiles.interrupted()
             self._set_state("unloading")
             self._unloading = asyncio.create_task(self._end_worker(loaded), name=f"unload {self.lane_id}")
 
@@ -261,6 +302,7 @@ class Lane:
             raise
         else:
             self._loaded = loaded
+            loaded.worker.follow_compiles(self.compiles.note)
             self.load_ms = loaded.load_ms
             self.last_error = None
             self._serving.last_completed = self._clock.monotonic()
@@ -299,6 +341,7 @@ class Lane:
         if self._loaded is not loaded:
             return
         self._loaded = None
+        self.compiles.interrupted()
         self.last_error = crashed(self.lane_id, fault)
         _log.warning("worker_lost", lane_id=self.lane_id, reason=str(fault), stderr=fault.stderr_tail)
         self._serving.fail_running(self.last_error)

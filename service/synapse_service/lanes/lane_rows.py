@@ -63,6 +63,7 @@ class LaneRows:
             quarantine_reason=_or_unset(lane.quarantine.reason if quarantined else None),
             quarantine_until_ms=UNSET if remaining_ms is None else self._clock.wall_ms() + remaining_ms,
             self_check=SelfCheckState(state="not_applicable") if check is None else check.outcome,
+            pause=_or_unset(lane.pause),
             pins=list(self._pins(lane.model.catalog_id or lane.lane_id)),
             users=lane.use.users,
         )

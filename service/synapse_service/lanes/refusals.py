@@ -85,6 +85,15 @@ def quarantined(lane_id: str, quarantine: Quarantine) -> SynapseError:
     )
 
 
+def still_compiling(lane_id: str, shape: int) -> SynapseError:
+    """A deadline that expired because the engine compiled; the compile goes on without the request."""
+    return SynapseError(
+        "shape_compiling",
+        f"{lane_id} compiles for texts of up to {shape} tokens, which takes about half a minute, and once; try again",
+        details={"lane_id": lane_id, "shape": shape},
+    )
+
+
 def other_fingerprint(lane_id: str, fingerprint: str, wanted: str) -> SynapseError:
     """The refusal of a lane that isn't what was demanded."""
     return SynapseError(

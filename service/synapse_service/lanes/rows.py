@@ -37,6 +37,9 @@ def model_row(
         equivalent_to=equivalent_to,
         last_error=msgspec.UNSET if lane.last_error is None else msgspec.to_builtins(lane.last_error.to_wire()),
     )
+    pause = lane.pause
+    if pause is not None:
+        row = msgspec.structs.replace(row, paused_until_ms=pause.paused_until_ms, pause_reason=pause.reason)
     if lane.self_check is None:
         return _probed(row, ledger, batch)
     if not lane.self_check.of_catalog:

@@ -73,7 +73,7 @@ class Supervisor(Protocol):
     @property
     def ready(self) -> Loaded | None: ...
 
-    async def ensure_ready(self) -> Loaded: ...
+    async def ready_for_admitted(self) -> Loaded: ...
 
     async def worker_lost(self, loaded: Loaded, fault: WorkerFault) -> None: ...
 
@@ -116,6 +116,10 @@ class Serving:
         """Requests whose rows are being computed."""
         return 0 if self._running is None else len({id(row.ticket) for row in self._running[0].rows})
 
+    def computes(self, ticket: Ticket) -> bool:
+        """Whether rows of the ticket are with the worker."""
+        return self._running is not None and any(row.ticket is ticket for row in self._running[0].rows)
+
     def start_delay_s(self, class_: Literal["interactive", "bulk"]) -> float:
         """Predicted seconds until a newcomer of ``class_`` starts, from measured speed; loading is not counted."""
         delay = self.pace.seconds(self.queue.tokens_ahead(class_))
@@ -138,6 +142,11 @@ class Serving:
             self._running = None
             for row in quantum.rows:
                 row.ticket.fail(error)
+
+    async def ended(self) -> None:
+        """Wait until nothing is under way."""
+        while (work := self._call or self._preparing) is not None:
+            await asyncio.wait([work])
 
     async def close(self, error: SynapseError) -> None:
         """Answer what waits or runs with ``error``, and end."""
@@ -183,7 +192,7 @@ class Serving:
         if self.queue.empty:
             return  # Who waited was answered meanwhile.
         try:
-            await self._lane.ensure_ready()
+            await self._lane.ready_for_admitted()
         except SynapseError as error:
             # Those who waited when a load failed have their answer; who came since gets a load of their own.
             if error is not self._lane.last_error:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from synapse_engines.worker.frames import FrameDecoder, ProtocolError
 from synapse_engines.worker.protocol import (
+    Compiling,
     Failed,
     Message,
     Ping,
@@ -60,6 +61,14 @@ class Question(Generic[_Answer, _Result]):
     on_progress: OnProgress | None = None
 
 
+COMPILE_STALL_S = 600.0
+"""A worker that compiles for this long counts as hung, however soon it would while it computes."""
+
+
+def _unheard(_shape: int, _begun: bool) -> None:
+    pass
+
+
 @dataclass(slots=True)
 class _Outstanding:
     """The request that the worker is serving; its caller waits until `answer` is done, or was cancelled."""
@@ -69,6 +78,7 @@ class _Outstanding:
     answer: asyncio.Future[Any]
     moved_at: float
     tokens_done: int = 0
+    compiling: bool = False
 
 
 class Dialogue:
@@ -76,6 +86,7 @@ class Dialogue:
 
     Attributes:
         fault: what ended the dialogue, None while it goes on.
+        on_compile: told for rows of which length the worker compiles, when it begins (True) and when it is done.
     """
 
     def __init__(
@@ -109,6 +120,7 @@ class Dialogue:
         self._pings: dict[int, asyncio.Future[Pong]] = {}
         self._stall_check: asyncio.TimerHandle | None = None
         self.fault: WorkerFault | None = None
+        self.on_compile: Callable[[int, bool], None] = _unheard
 
     def next_id(self) -> int:
         """A number for a message to the worker, never used before."""
@@ -211,6 +223,10 @@ class Dialogue:
             raise ProtocolError(f"the worker answered request {message.id}, which is not in flight")
         elif isinstance(message, Progress):
             self._on_progress(outstanding, message)
+        elif isinstance(message, Compiling):
+            outstanding.compiling = message.begun
+            outstanding.moved_at = self._clock.monotonic()
+            self.on_compile(message.shape, message.begun)
         elif isinstance(message, Failed) and message.kind == "internal":
             # The worker is about to exit; its exit tells the caller, with the traceback in the tail.
             pass
@@ -253,6 +269,8 @@ class Dialogue:
         if outstanding is None:
             return
         limit_s = outstanding.question.limit_s
+        if outstanding.compiling:
+            limit_s = max(limit_s, COMPILE_STALL_S)
         if self._clock.monotonic() - outstanding.moved_at >= limit_s:
             self.end(WorkerHung(limit_s, self._stderr_tail()))
         else:

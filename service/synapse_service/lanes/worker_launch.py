@@ -44,22 +44,26 @@ class Launch:
     Attributes:
         command: executable and arguments.
         environment: the whole environment of the process.
+        inherited: descriptors that stay open in it.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
+    inherited: tuple[int, ...] = ()
 
 
-def worker_launch(environ: Mapping[str, str]) -> Launch:
+def worker_launch(environ: Mapping[str, str], *more: str, inherited: tuple[int, ...] = ()) -> Launch:
     """The launch of an ordinary worker of this installation.
 
     Isolated mode (-I) keeps PYTHON* variables, the user's site-packages and the working directory out of the worker.
 
     Args:
         environ: the service's environment, of which the harmless part is handed on.
+        more: further arguments of the worker.
+        inherited: descriptors for it to keep open.
     """
     command = (sys.executable, "-I", "-X", "utf8", "-m", "synapse_engines.worker", "--parent", str(os.getpid()))
-    return Launch(command, clean_environment(environ))
+    return Launch((*command, *more), clean_environment(environ), inherited)
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ that the worker refuses (WorkerRefused) leaves it in good order.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -120,7 +120,11 @@ class WorkerProcess:
         worker = cls(clock, check_every_s, watch)
         try:
             await worker._loop.subprocess_exec(
-                lambda: _Pipes(worker), *launch.command, env=dict(launch.environment), **SPAWN_OPTIONS
+                lambda: _Pipes(worker),
+                *launch.command,
+                env=dict(launch.environment),
+                pass_fds=launch.inherited,
+                **SPAWN_OPTIONS,
             )
             worker._group = process_group(worker.pid)
         except OSError as error:
@@ -133,6 +137,10 @@ class WorkerProcess:
     def fault(self) -> WorkerFault | None:
         """What ended the worker's usefulness, None while it serves. After `close` it is WorkerCrashed."""
         return self._dialogue.fault
+
+    def follow_compiles(self, on_compile: Callable[[int, bool], None]) -> None:
+        """Have this told for rows of which length the worker compiles: True when it begins, False when it is done."""
+        self._dialogue.on_compile = on_compile
 
     @property
     def stderr_tail(self) -> str:

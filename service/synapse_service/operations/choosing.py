@@ -9,7 +9,8 @@ What is wrong is found in this order, and nothing is loaded or read for a reques
    the lane that has it isn't certified
 5. the lane can't run here: ``backend_unavailable`` or ``owned_cuda_unsupported``; isn't installed:
    ``model_not_installed``
-6. it isn't trusted: ``self_check_failed``, ``engine_crashed``, ``probe_required`` or ``not_certified``
+6. the lane is paused: ``lane_paused``
+7. it isn't trusted: ``self_check_failed``, ``engine_crashed``, ``probe_required`` or ``not_certified``
 
 An equivalent may serve where the caller accepts one: with ``allow_equivalent`` for ``required_fingerprint`` and for a
 fingerprint in the place of the model, and always for ``target_fingerprint``. A model that was named by its id is never
@@ -58,6 +59,7 @@ class LaneChoice:
                 raise _equivalent_not_certified(lane)
         try:
             lane.require_device()
+            lane.require_unpaused()
             self._require_trust(lane)
         except SynapseError:
             lane.use.refuse()

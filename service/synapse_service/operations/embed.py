@@ -123,6 +123,8 @@ class EmbedOperations:
         )
         if self._clock.monotonic() >= deadline:
             raise too_late(lane.lane_id)
+        # Again, because tokenizing takes a while: a pause refuses new jobs, not only their work.
+        lane.require_unpaused()
         job_id = await self._embedding.submit(lane, batch, binding, call.client_name, lease)
         return r.EmbedDiverted(job=r.JobHandle(job_id=job_id))
 

@@ -3,7 +3,7 @@
 Used by ``embed`` and ``rerank``. A deadline counts from the receipt of the request's last byte and holds over
 tokenizing, queue, load and compute. While the lane loads, a request waits for :data:`LOAD_WAIT_S` at most and is then
 answered ``model_loading``. While a freshly loaded lane of the catalog checks itself, it waits until its deadline, and
-``model_loading`` is the answer then.
+``model_loading`` is the answer then. It waits as long for a lane that compiles, and gets ``shape_compiling``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synapse_service.admission.queue import PriorityClass, Row, Ticket
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.lanes.lane import Lane
-from synapse_service.lanes.refusals import quarantined
+from synapse_service.lanes.refusals import quarantined, still_compiling
 from synapse_service.router import Call
 from synapse_wire import params as p
 from synapse_wire.errors import SynapseError
@@ -90,7 +90,7 @@ class InlineWork:
         rows = [
             Row(ticket, index, row.encoding.ids.tobytes(), row.encoding.real_tokens) for index, row in enumerate(queued)
         ]
-        expiry = loop.call_later(deadline - now, _expire, lane, ticket)
+        expiry = loop.call_later(deadline - now, _expire, lane, ticket, lane.compiles.mark())
         patience = _LoadPatience(lane, ticket, self._clock)
         try:
             lane.submit(ticket, rows)
@@ -137,7 +137,14 @@ def _still_loading(lane: Lane) -> SynapseError:
     return SynapseError("model_loading", f"{lane.lane_id} is still loading; try again shortly")
 
 
-def _expire(lane: Lane, ticket: Ticket) -> None:
+def _expire(lane: Lane, ticket: Ticket, mark: int) -> None:
     if ticket.live:
         lane.punctuality.ended(in_time=False)
-        ticket.fail(_still_loading(lane) if lane.self_checking else too_late(lane.lane_id))
+        ticket.fail(_why_late(lane, ticket, mark))
+
+
+def _why_late(lane: Lane, ticket: Ticket, mark: int) -> SynapseError:
+    if lane.self_checking:
+        return _still_loading(lane)
+    shape = lane.blocked_on_compile(ticket, mark)
+    return too_late(lane.lane_id) if shape is None else still_compiling(lane.lane_id, shape)

@@ -58,7 +58,6 @@ from synapse_wire.results.service import (
     ShuttingDown,
     Subscribed,
 )
-from synapse_wire.results.storage import StorageMove, StorageStatus
 
 __all__ = [
     "AdmissionStatus",
@@ -124,8 +123,6 @@ __all__ = [
     "Setting",
     "Settings",
     "ShuttingDown",
-    "StorageMove",
-    "StorageStatus",
     "Subscribed",
     "TruncationDisclosure",
 ]

@@ -55,6 +55,8 @@ class ModelRow(Result, frozen=True, kw_only=True):
     bucket_ladder: list[int] | UnsetType = UNSET
     prompts: dict[str, str] | UnsetType = UNSET
     score_kind: str | UnsetType = UNSET
+    paused_until_ms: int | UnsetType = UNSET
+    pause_reason: str | UnsetType = UNSET
     equivalent_to: list[str] = msgspec.field(default_factory=list)
     last_error: dict[str, Any] | UnsetType = UNSET
 

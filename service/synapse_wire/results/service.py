@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from synapse_wire.results.base import Result
+from synapse_wire.results.lanes import Pause
 
 
 class Hello(Result, frozen=True, kw_only=True):
@@ -28,6 +29,7 @@ class ServiceInfo(Result, frozen=True, kw_only=True):
     home: str
     connections: int
     state: str
+    pause: Pause | UnsetType = UNSET
 
 
 class Holder(Result, frozen=True, kw_only=True):

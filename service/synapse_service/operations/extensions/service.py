@@ -1,4 +1,4 @@
-"""``service.hello``, ``service.info`` and ``service.shutdown``, and the topic ``service``."""
+"""The operations ``service.*`` but for ``service.diagnostics``, and the topic ``service``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from synapse_service.clock import Clock
 from synapse_service.events import EventHub
+from synapse_service.lanes.pause import LanePause
 from synapse_service.router import Call, Router
 from synapse_wire import PROTOCOL
 from synapse_wire.errors import invalid_state
-from synapse_wire.params import DEFAULT_DRAIN_MS, NoParams, ServiceHello, ServiceShutdown
-from synapse_wire.results import Hello, Holder, ServiceInfo, ShuttingDown
+from synapse_wire.params import DEFAULT_DRAIN_MS, NoParams, ServiceHello, ServicePause, ServiceShutdown
+from synapse_wire.results import Hello, Holder, PauseStatus, ServiceInfo, ShuttingDown
 
 
 class Serving(Protocol):
@@ -29,7 +31,10 @@ class Serving(Protocol):
 
 
 class AboutService:
-    """What ``service.info`` says. ``announce`` tells the subscribers of the topic ``service`` that it changed."""
+    """What ``service.info`` says. ``everything`` is the pause of all local lanes.
+
+    ``announce`` tells the subscribers of the topic ``service`` that it changed.
+    """
 
     def __init__(
         self,
@@ -41,8 +46,10 @@ class AboutService:
         module_generation: Callable[[], int],
         socket_path: str,
         home: str,
+        everything: LanePause,
     ) -> None:
         self._hub = hub
+        self.everything = everything
         self._serving = serving
         self._clock = clock
         self._started = clock.monotonic()
@@ -61,11 +68,13 @@ class AboutService:
         hub.register_topic("service", self.info)
 
     def info(self) -> ServiceInfo:
+        pause = self.everything.current
         return msgspec.structs.replace(
             self._at_start,
             uptime_ms=round((self._clock.monotonic() - self._started) * 1000),
             connections=self._serving.connections,
             state=self._serving.state,
+            pause=UNSET if pause is None else pause,
         )
 
     def announce(self, *, terminal: bool = False) -> None:
@@ -82,7 +91,7 @@ def register(
     holders: Callable[[], list[Holder]],
     request_stop: Callable[[float], None],
 ) -> None:
-    """Serve the three operations.
+    """Serve the operations.
 
     ``holders`` lists what a stop would cut off. ``request_stop`` is called with the seconds to drain, after the reply
     has been written; a repeated call must be harmless.
@@ -113,9 +122,17 @@ def register(
         asyncio.get_running_loop().call_soon(request_stop, drain_ms / 1000)
         return ShuttingDown(state="stopping", drain_ms=drain_ms, holders=held)
 
+    def pause(call: Call, params: ServicePause) -> PauseStatus:
+        return about.everything.begin(params.reason, None if params.duration_ms is None else params.duration_ms / 1000)
+
+    def resume(call: Call, params: NoParams) -> PauseStatus:
+        return about.everything.end()
+
     router.add_inline("service.hello", hello)
     router.add_inline("service.info", info)
     router.add_inline("service.shutdown", shutdown)
+    router.add_inline("service.pause", pause)
+    router.add_inline("service.resume", resume)
 
 
 def _printable(path: str) -> str:
