@@ -17,6 +17,7 @@ import msgspec
 
 from synapse_models.audit import LeafDecision, RequestAudit
 from synapse_models.binding import BoundDialect, bind_dialect
+from synapse_models.capabilities import CAPABILITY_SPECS
 from synapse_models.checks import run_checks
 from synapse_models.connection import Call
 from synapse_models.contract import choice_conflicts, missing_channels, requested_channels
@@ -303,7 +304,10 @@ class Model:
         response = with_structured_output(request, response)
         required = requested_channels(active)
         wrong = missing_channels(required, self._bound.binder.output_rules, response)
-        wrong += run_checks(self.plan.request_checks, active, self.plan.minimums, response)
+        named = {name for name, _ in wrong}
+        checked = run_checks(self.plan.request_checks, active, self.plan.minimums, response)
+        # A channel that is missing is told once, by its own name.
+        wrong += tuple(found for found in checked if not named & {*CAPABILITY_SPECS[found[0]].channels})
         if wrong:
             raise OutputContractViolation(
                 "the reply lacks what was asked for: " + "; ".join(f"{name}: {fault}" for name, fault in wrong),

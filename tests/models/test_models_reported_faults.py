@@ -21,6 +21,7 @@ REPLIES = "test_models_openai_chat_replies.py"
 FRAGMENTS = "test_models_openai_fragments.py"
 COMPLETIONS = "test_models_openai_completions.py"
 CONTRACT = "test_models_runtime_contract.py"
+FOREIGN = "test_models_foreign_dialect.py"
 MODEL = "test_models_runtime_model.py"
 FAILURES = "test_models_runtime_failures.py"
 
@@ -30,7 +31,7 @@ PROFILE = f"{REQUESTS}::test_the_profile_refuses_before_anything_is_sent"
 OPTIONS = f"{CONTRACT}::test_options_are_passed_on_or_refused_and_owned_keys_are_always_refused"
 TWINS = f"{REPLIES}::test_a_stream_folds_to_what_the_document_says"
 FOUND = f"{FRAGMENTS}::test_fragments_find_their_calls"
-REPLAY = f"{CONTRACT}::test_provider_items_go_back_byte_for_byte_to_their_own_version_alone"
+REPLAY = f"{FOREIGN}::test_provider_items_go_back_byte_for_byte_to_their_own_version_alone"
 INCOMPLETE = f"{COMPLETIONS}::test_a_score_that_isn_t_complete_is_an_error_that_names_the_channel"
 
 FAULTS: dict[int, tuple[str, str]] = {
@@ -59,7 +60,7 @@ FAULTS: dict[int, tuple[str, str]] = {
     ),
     12: (
         "0.0 is read as unset, and a removed parameter is still sent",
-        f"{CONTRACT}::test_the_wire_version_decides_a_leaf",
+        f"{FOREIGN}::test_the_wire_version_decides_a_leaf",
     ),
     13: ("sampling is sent to a model that rejects it", PROFILE),
     14: ("an unknown option is dropped by one provider and warned of by another", OPTIONS),
