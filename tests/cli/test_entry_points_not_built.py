@@ -10,7 +10,6 @@ import pytest
 
 COMMANDS = {
     "synapse-tray": ("has no tray application yet", ["synapse serve", "synapse status", "synapse models"]),
-    "ckdev-synapse-certify": ("can't certify catalog models yet", ["synapse probe"]),
 }
 
 
