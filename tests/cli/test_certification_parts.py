@@ -6,7 +6,6 @@ import hashlib
 import http.client
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
