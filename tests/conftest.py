@@ -15,6 +15,15 @@ import pytest
 import synapse_service.logs  # noqa: F401  Importing it brings what structlog logs to the standard library's logging.
 from fixtures.expected_warnings import Collector, ExpectedWarnings
 
+# Tests that look at pixels need a real screen and start their own; all others draw into memory.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+try:
+    import PySide6.QtWidgets  # noqa: F401  Fails without PySide6 and where a library that it needs is missing.
+except ImportError:
+    collect_ignore = ["app"]
+else:
+    pytest_plugins = ["pytestqt.plugin"]
+
 # Read by NumPy's matrix library when a test first imports it. Its threads wait for each other by spinning, which on a
 # busy machine makes small products a hundred times slower than one thread does.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

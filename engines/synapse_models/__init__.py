@@ -18,13 +18,23 @@ if TYPE_CHECKING:
     from synapse_models.deployment import Deployment as Deployment
     from synapse_models.deployment import ServingFacts as ServingFacts
     from synapse_models.errors import ModelError as ModelError
+    from synapse_models.errors import OutputContractViolation as OutputContractViolation
+    from synapse_models.errors import PlanError as PlanError
+    from synapse_models.errors import RequestRejected as RequestRejected
     from synapse_models.model import Model as Model
+    from synapse_models.parts import ChatMessage as ChatMessage
+    from synapse_models.parts import ImagePart as ImagePart
+    from synapse_models.parts import TextPart as TextPart
+    from synapse_models.parts import ToolCallPart as ToolCallPart
+    from synapse_models.parts import ToolResultPart as ToolResultPart
     from synapse_models.planning import plan as plan
     from synapse_models.plans import BindingReconcileInput as BindingReconcileInput
     from synapse_models.plans import DeploymentReconcileInput as DeploymentReconcileInput
     from synapse_models.plans import ReconcileResult as ReconcileResult
     from synapse_models.plans import RuntimeBindingPlan as RuntimeBindingPlan
     from synapse_models.pool import ConnectionPool as ConnectionPool
+    from synapse_models.profiles.loading import read_profiles as read_profiles
+    from synapse_models.profiles.loading import shipped as shipped
     from synapse_models.reconciliation import ReconcileBatch as ReconcileBatch
     from synapse_models.reconciliation import reconcile as reconcile
     from synapse_models.records import read_plans as read_plans
@@ -33,10 +43,26 @@ if TYPE_CHECKING:
     from synapse_models.records import write_response as write_response
     from synapse_models.registry import DIALECT_BINDERS as DIALECT_BINDERS
     from synapse_models.registry import DIALECT_SPECS as DIALECT_SPECS
+    from synapse_models.request import ChatInput as ChatInput
+    from synapse_models.request import CompletionInput as CompletionInput
+    from synapse_models.request import DialectOptions as DialectOptions
+    from synapse_models.request import FunctionTool as FunctionTool
+    from synapse_models.request import ReasoningParams as ReasoningParams
     from synapse_models.request import Request as Request
+    from synapse_models.request import SamplingParams as SamplingParams
+    from synapse_models.request import SchedulingParams as SchedulingParams
+    from synapse_models.request import ScoringParams as ScoringParams
+    from synapse_models.request import SessionParams as SessionParams
+    from synapse_models.request import StructuredOutputParams as StructuredOutputParams
+    from synapse_models.request import ToolParams as ToolParams
     from synapse_models.request import chat as chat
     from synapse_models.requirements import TaskRequirements as TaskRequirements
     from synapse_models.response import Response as Response
+    from synapse_models.session import ModelSession as ModelSession
+    from synapse_models.stream import Completed as Completed
+    from synapse_models.stream import ReasoningDelta as ReasoningDelta
+    from synapse_models.stream import TextDelta as TextDelta
+    from synapse_models.stream import ToolCallDelta as ToolCallDelta
 
 _HOMES: Final = {
     "CAPABILITY_SPECS": "capabilities",
@@ -44,13 +70,23 @@ _HOMES: Final = {
     "Deployment": "deployment",
     "ServingFacts": "deployment",
     "ModelError": "errors",
+    "OutputContractViolation": "errors",
+    "PlanError": "errors",
+    "RequestRejected": "errors",
     "Model": "model",
+    "ChatMessage": "parts",
+    "ImagePart": "parts",
+    "TextPart": "parts",
+    "ToolCallPart": "parts",
+    "ToolResultPart": "parts",
     "plan": "planning",
     "BindingReconcileInput": "plans",
     "DeploymentReconcileInput": "plans",
     "ReconcileResult": "plans",
     "RuntimeBindingPlan": "plans",
     "ConnectionPool": "pool",
+    "read_profiles": "profiles.loading",
+    "shipped": "profiles.loading",
     "ReconcileBatch": "reconciliation",
     "reconcile": "reconciliation",
     "read_plans": "records",
@@ -59,10 +95,26 @@ _HOMES: Final = {
     "write_response": "records",
     "DIALECT_BINDERS": "registry",
     "DIALECT_SPECS": "registry",
+    "ChatInput": "request",
+    "CompletionInput": "request",
+    "DialectOptions": "request",
+    "FunctionTool": "request",
+    "ReasoningParams": "request",
     "Request": "request",
+    "SamplingParams": "request",
+    "SchedulingParams": "request",
+    "ScoringParams": "request",
+    "SessionParams": "request",
+    "StructuredOutputParams": "request",
+    "ToolParams": "request",
     "chat": "request",
     "TaskRequirements": "requirements",
     "Response": "response",
+    "ModelSession": "session",
+    "Completed": "stream",
+    "ReasoningDelta": "stream",
+    "TextDelta": "stream",
+    "ToolCallDelta": "stream",
 }
 
 __all__ = sorted(_HOMES)

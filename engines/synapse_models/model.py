@@ -27,7 +27,7 @@ from synapse_models.dialect import DialectBinder, WireReply, WireRequest
 from synapse_models.errors import DialectFault, OutputContractViolation, PlanError, Rejection, RequestRejected, redacted
 from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf
 from synapse_models.parts import JSONValue
-from synapse_models.plans import RuntimeBindingPlan
+from synapse_models.plans import RuntimeBindingPlan, lacks
 from synapse_models.policy import Timeouts
 from synapse_models.pool import ConnectionPool, Limiter
 from synapse_models.profiles import ModelProfile
@@ -276,7 +276,7 @@ class Model:
                 continue
             if key not in self.plan.available:
                 reason = self.plan.unavailable.get(key, f"nobody has shown that it is there; declare {key} to have it")
-                refused.setdefault(path, f"the plan has no {key}: {reason}")
+                refused.setdefault(path, lacks(key, reason))
         floor = self.plan.minimums.get("top_logprobs", {}).get("minimum")
         asked = active.get("scoring.top_logprobs")
         if floor is not None and asked is not None and asked < floor:

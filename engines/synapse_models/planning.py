@@ -13,6 +13,7 @@ from synapse_models.declaration import Declarations, ModelDeclaration
 from synapse_models.deployment import Deployment, RouteIntent, ServingFacts
 from synapse_models.dialect import DialectBinder
 from synapse_models.engine_facts import UNKNOWN_ENGINE
+from synapse_models.leaf_view import LeafView, leaf_views
 from synapse_models.parts import JSONValue
 from synapse_models.plans import BindingReconcileInput, DeploymentReconcileInput, ReconcileResult
 from synapse_models.profiles.loading import Catalogue
@@ -73,6 +74,28 @@ def plan(
         ),
     )
     return reconcile(batch, binders=binders)
+
+
+def leaves(
+    declarations: Declarations,
+    catalogue: Catalogue,
+    result: ReconcileResult,
+    binders: Mapping[str, DialectBinder] = registry.DIALECT_BINDERS,
+) -> dict[str, tuple[LeafView, ...]]:
+    """Model → what would become of each leaf of a request to it, for the models that have a plan."""
+    found = {}
+    for name, model in declarations.models.items():
+        binding = result.bindings.get(name)
+        if binding is not None:
+            final = result.runtime_plans.get(name)
+            found[name] = leaf_views(
+                binding,
+                binding.unavailable if final is None else final.unavailable,
+                catalogue.find(model.dialect, model.profile or model.model),
+                UNKNOWN_ENGINE if model.engine is None else model.engine.id,
+                binders[model.dialect],
+            )
+    return found
 
 
 def profile_notes(declarations: Declarations, catalogue: Catalogue) -> dict[str, JSONValue]:

@@ -218,6 +218,11 @@ class RuntimeBindingPlan(Record, frozen=True):
         }
 
 
+def lacks(key: str, reason: str) -> str:
+    """Why a leaf of the capability ``key`` is refused, wherever that is said."""
+    return f"the plan has no {key}: {reason}"
+
+
 class ReconcileResult(Record, frozen=True):
     """All plans and all findings. Only bindings and deployments without an error have a plan."""
 

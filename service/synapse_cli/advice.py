@@ -52,7 +52,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "module_restarted": "The service was restarted meanwhile. The same work under the same request key goes on "
     "where it stopped; `synapse embed --file` does that when it is run again.",
     "idempotency_conflict": "The request key belongs to other texts or another model: use another key, or none.",
-    "store_failure": "Look at free space and permissions with `synapse doctor`.",
+    "store_failure": "Look at disks, free space and permissions with `synapse doctor`.",
     # Remote providers.
     "op_not_supported_for_remote": "Use a local model for this operation.",
     "sentinel_calibration_refused": "The provider's vectors aren't steady enough to be identified; use a local model.",

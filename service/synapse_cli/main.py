@@ -20,6 +20,7 @@ from synapse_cli.commands import (
     models,
     plan,
     probe,
+    rerank,
     serve,
     settings,
     status,
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for family in (demo, serve, status, doctor, embed, jobs, models, plan, probe, settings, logs, call, stop):
+for family in (demo, serve, status, doctor, embed, rerank, jobs, models, plan, probe, settings, logs, call, stop):
     family.register(app)
 
 

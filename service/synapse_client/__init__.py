@@ -30,6 +30,7 @@ from synapse_client.errors import (
     ProtocolViolation,
     ServiceNotRunning,
 )
+from synapse_client.rerank import Ranking
 from synapse_client.results import Embedding, Item, Page, Progress
 from synapse_wire.errors import SynapseError
 
@@ -56,6 +57,7 @@ __all__ = [
     "Page",
     "Progress",
     "ProtocolViolation",
+    "Ranking",
     "ServiceNotRunning",
     "SynapseError",
 ]

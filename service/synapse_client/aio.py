@@ -19,6 +19,7 @@ from synapse_client.errors import Busy, ClientClosed, ConnectionLost, JobUnfinis
 from synapse_client.events import EventStream
 from synapse_client.lanes import AsyncLaneMethods
 from synapse_client.link import Link, Listener, open_link
+from synapse_client.rerank import AsyncRerankMethods
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AsyncClient(AsyncCatalogMethods, AsyncLaneMethods):
+class AsyncClient(AsyncCatalogMethods, AsyncLaneMethods, AsyncRerankMethods):
     """An asyncio connection to the service of this user; for use in one event loop.
 
     Arguments, errors and the rule about repeating requests are those of :class:`synapse_client.Client`. Requests are

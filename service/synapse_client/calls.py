@@ -109,20 +109,38 @@ def embed_batch(
     request_key: str | None,
     constraints: Constraints,
 ) -> Call[results.Embedding]:
-    if isinstance(texts, str):
-        raise invalid_params("texts is one string; give a list of them, or use embed_query", "texts")
-    names = [str(index) for index in range(len(texts))] if ids is None else ids
-    if len(names) != len(texts):
-        raise invalid_params(f"there are {len(names)} ids for {len(texts)} texts", "ids")
     params = _given(
         model=model,
-        items=[{"id": name, "text": text} for name, text in zip(names, texts, strict=True)],
+        items=_named(texts, ids),
         vector_encoding="base64",
         deadline_ms=deadline_ms,
         request_key=request_key,
         **constraints,
     )
     return Call("embed.batch", params, results.inline_batch, _budget(deadline_ms))
+
+
+def rerank_score(
+    model: str,
+    query: str,
+    texts: Sequence[str],
+    ids: Sequence[str] | None,
+    deadline_ms: int | None,
+    constraints: Constraints,
+    read: Callable[[msgspec.Raw], T],
+) -> Call[T]:
+    candidates = _named(texts, ids)
+    params = _given(model=model, query=query, candidates=candidates, deadline_ms=deadline_ms, **constraints)
+    return Call("rerank.score", params, read, _budget(deadline_ms))
+
+
+def _named(texts: Sequence[str], ids: Sequence[str] | None) -> list[dict[str, str]]:
+    if isinstance(texts, str):
+        raise invalid_params("texts is one string; give a list of them", "texts")
+    names = [str(index) for index in range(len(texts))] if ids is None else ids
+    if len(names) != len(texts):
+        raise invalid_params(f"there are {len(names)} ids for {len(texts)} texts", "ids")
+    return [{"id": name, "text": text} for name, text in zip(names, texts, strict=True)]
 
 
 def submit_batch(params: msgspec.Raw, deadline_ms: int) -> Call[results.Embedding | str]:
@@ -219,6 +237,19 @@ def cache_gc(dry_run: bool) -> Call[r.CacheCollected]:
 
 def cache_usage() -> Call[r.CacheUsage]:
     return _shaped("cache.usage", r.CacheUsage)
+
+
+def storage_status() -> Call[r.StorageStatus]:
+    return _shaped("storage.status", r.StorageStatus)
+
+
+def storage_move(path: str | None, mode: str | None) -> Call[r.StorageMove]:
+    return _shaped("storage.move", r.StorageMove, path=path, mode=mode)
+
+
+def storage_cancel() -> Call[r.StorageMove]:
+    # What was copied is removed before the answer.
+    return _shaped("storage.cancel", r.StorageMove, wait_s=REMOVAL_S)
 
 
 def probe_start(model_id: str) -> Call[r.JobAccepted]:

@@ -106,6 +106,18 @@ class CatalogMethods:
         """What the models take on the disk, and what removing each of them would give back."""
         return self._run(calls.cache_usage())
 
+    def storage_status(self) -> r.StorageStatus:
+        """Where the models are, whether they are there, and how far a move of them is."""
+        return self._run(calls.storage_status())
+
+    def storage_move(self, path: str | None = None, *, mode: str | None = None) -> r.StorageMove:
+        """Begin to move the models to a folder, the usual one if none is given; ``adopt`` uses what lies there."""
+        return self._run(calls.storage_move(path, mode))
+
+    def storage_cancel(self) -> r.StorageMove:
+        """Take a move back that is under way."""
+        return self._run(calls.storage_cancel())
+
 
 class AsyncCatalogMethods:
     """Of the asyncio client; what each method means is said at :class:`CatalogMethods`."""
@@ -181,6 +193,18 @@ class AsyncCatalogMethods:
     async def cache_usage(self) -> r.CacheUsage:
         """What the models take on the disk."""
         return await self._run(calls.cache_usage())
+
+    async def storage_status(self) -> r.StorageStatus:
+        """Where the models are, whether they are there, and how far a move of them is."""
+        return await self._run(calls.storage_status())
+
+    async def storage_move(self, path: str | None = None, *, mode: str | None = None) -> r.StorageMove:
+        """Begin to move the models to a folder, or to use what lies there."""
+        return await self._run(calls.storage_move(path, mode))
+
+    async def storage_cancel(self) -> r.StorageMove:
+        """Take a move back that is under way."""
+        return await self._run(calls.storage_cancel())
 
 
 def _committed(status: r.DownloadStatus) -> bool:

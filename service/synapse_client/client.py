@@ -20,6 +20,7 @@ from synapse_client.connection import Connection
 from synapse_client.errors import Busy, ClientClosed, ConnectionLost, JobUnfinished, NoReply, ServiceNotRunning
 from synapse_client.lanes import LaneMethods
 from synapse_client.protocol import MAX_IN_FLIGHT
+from synapse_client.rerank import RerankMethods
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,7 @@ def program_name() -> str:
     return "".join(char for char in name if char.isprintable())[:256] or "python"
 
 
-class Client(CatalogMethods, LaneMethods):
+class Client(CatalogMethods, LaneMethods, RerankMethods):
     """A blocking connection to the service of this user.
 
     ``address`` is a socket path, by default the one that the service of this user takes; ``home`` is what the service

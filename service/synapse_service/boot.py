@@ -25,42 +25,31 @@ from synapse_service.boot_arguments import Arguments, parse
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
 from synapse_service.boot_inference import register_inference
 from synapse_service.boot_lanes import LaneParts, assemble_lanes
+from synapse_service.boot_models import register_models
+from synapse_service.boot_storage import StorageParts, assemble_storage, models_folder, register_storage
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.compiled import CatalogError
-from synapse_service.catalog.fetch import Fetcher
 from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
-from synapse_service.certify.probe import Probes
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
-from synapse_service.diagnostics import (
-    database_check,
-    disk_check,
-    engines_check,
-    folders_check,
-    lock_check,
-    log_check,
-    path_length_check,
-    settings_check,
-    socket_check,
-)
+from synapse_service.diagnostics import standard_checks
 from synapse_service.events import EventHub
-from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock, lock_models
+from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
 from synapse_service.lanes.device_gate import DeviceGate
-from synapse_service.lanes.onboarding import Onboarding
+from synapse_service.lanes.preloads import PreloadError
+from synapse_service.lanes.preloads import plan as plan_preloads
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
-from synapse_service.operations.models import ModelOperations
-from synapse_service.operations.probe import ProbeOperations
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
 from synapse_service.router import Router
 from synapse_service.server import Limits, SocketServer
@@ -97,22 +86,23 @@ def _main(arguments: Arguments, held: contextlib.ExitStack) -> int:
     try:
         paths = resolve_paths(arguments.environ, arguments.home)
         settings_store = SettingsStore.load(paths.config_file, arguments.environ)
-        paths = paths.with_storage_dir(settings_store.current.storage_dir)
-        for folder in (paths.data_dir, paths.cache_dir, paths.log_dir):
+        configured = settings_store.current
+        reserved = arguments.catalog.reserved_ids
+        plan_preloads(configured.preload, cpu_lanes=configured.cpu_lanes, reserved_ids=reserved)
+        for folder in (paths.data_dir, paths.log_dir):
             ensure_private_dir(folder)
         lock = acquire_lock(paths.endpoint, paths.lock_file)
         held.callback(lock.release)
-        held.callback(lock_models(paths.cache_dir).release)
     except AlreadyRunning as error:
         return _say(error, EXIT_ALREADY_RUNNING)
-    except (ConfigError, PathError, InstanceError) as error:
+    except (ConfigError, PreloadError, PathError, InstanceError) as error:
         return _say(error, EXIT_FAILED)
-    log = configure(paths.log_dir, settings_store.current.log_level, sys.stderr.isatty())
+    log = configure(paths.log_dir, configured.log_level, sys.stderr.isatty())
     held.callback(log.close)
     try:
         database = Store.open(paths.database, SystemClock())
         asyncio.run(serve(arguments, paths, settings_store, database, log, lock))
-    except (StoreError, InstanceError) as error:
+    except (StoreError, InstanceError, PathError) as error:
         _log.error("start_failed", reason=str(error))
         return _say(error, EXIT_FAILED)
     return 0
@@ -166,6 +156,7 @@ async def serve(
         await parts.jobs.close()
         await parts.catalog.detached.close()
         await parts.lanes.close()
+        await parts.storage.close()
         await database.close()
         _log.info("stopped")
 
@@ -178,6 +169,7 @@ class _Parts:
     lanes: LaneParts
     jobs: JobBook
     catalog: CatalogParts
+    storage: StorageParts
     housekeeping: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     about: service.AboutService
     register_service: Callable[[Callable[[float], None]], None]
@@ -203,8 +195,7 @@ def _assemble(
     hub = EventHub(clock, loop.call_later)
     numbers = itertools.count(1)
     leases = LeaseBook(lambda: f"{generation}-{next(numbers)}")
-    blobs = BlobStore(paths.cache_dir)
-    blobs.prepare()
+    blobs = BlobStore(models_folder(paths, settings_store))
     machine = this_machine()
     ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, fixture_revisions())
     ledger.restore(certifications.load_all(machine.id))
@@ -261,23 +252,24 @@ def _assemble(
     lanes = lane_parts.lanes
     aliases = AliasTable(database, clock, models.detached)
     aliases.restore()
-    onboarding = Onboarding(
-        lanes=lanes,
-        jobs=jobs,
-        leases=leases,
-        fetcher=Fetcher(blobs, models.bodies),
-        blobs=blobs,
-        hf_base_url=lambda: current().hf_base_url,
-    )
-    probes = Probes(
-        loader=lane_parts.loader,
-        lanes=lanes,
-        ledger=ledger,
-        machine=machine,
-        clock=clock,
-        module_generation=generation,
-    )
 
+    def holders() -> list[Holder]:
+        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
+        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
+        leased = [holder for holder in leases.holders() if holder.kind != "job"]
+        return [*running, *leased]
+
+    storage = assemble_storage(
+        paths=paths,
+        settings=settings_store,
+        store=database,
+        models=models,
+        clock=clock,
+        new_id=_new_id,
+        lanes=lane_parts.open_files,
+        jobs=holders,
+        hub=hub,
+    )
     router = Router()
     register_inference(
         router,
@@ -291,25 +283,24 @@ def _assemble(
         aliases=aliases,
         observations=observations,
     )
-    ModelOperations(
-        lanes=lanes,
-        onboarding=onboarding,
+    preloads = register_models(
+        router,
+        lanes=lane_parts,
+        models=models,
         jobs=jobs,
-        downloads=models.downloads,
-        pins=models.pins,
         leases=leases,
         ledger=ledger,
-        settings=current,
+        machine=machine,
         devices=devices,
-        module_generation=generation,
         aliases=aliases,
-    ).register(router)
-    ProbeOperations(
-        lanes=lanes, jobs=jobs, probes=probes, ledger=ledger, machine=machine, module_generation=generation
-    ).register(router)
+        settings=current,
+        clock=clock,
+        module_generation=generation,
+    )
     JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
+    register_storage(router, storage, models)
     extension_jobs.register(router, jobs, models.downloads, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)
@@ -327,26 +318,19 @@ def _assemble(
     events.register(router, hub)
     settings.register(router, settings_store, hub)
     logs.register(router, log.ring, hub, loop)
-    checks = [
-        socket_check(paths.endpoint),
-        path_length_check(paths.endpoint),
-        lock_check(lock),
-        folders_check(paths),
-        disk_check(paths),
-        settings_check(settings_store),
-        engines_check(lambda: [evidence(backend) for backend in PROBES], lambda: current().cpu_lanes),
-        database_check(database.opening),
-        log_check(log),
-    ]
+    checks = standard_checks(
+        paths=paths,
+        lock=lock,
+        models=lambda: blobs.root,
+        problem=lambda: storage.storage.problem,
+        settings=settings_store,
+        devices=lambda: [evidence(backend) for backend in PROBES],
+        opening=database.opening,
+        log=log,
+    )
     diagnostics.register(router, checks, lambda: generation)
     lane_parts.register(router, hub)
     hub.register_topic("models", lambda: [*lane_parts.summaries(), *models.summaries()])
-
-    def holders() -> list[Holder]:
-        running = [Holder(kind="job", job_id=job.job_id) for job in jobs.live()]
-        running += [Holder(kind="job", job_id=job.job_id) for job in models.downloads.live()]
-        leased = [holder for holder in leases.holders() if holder.kind != "job"]
-        return [*running, *leased]
 
     def register_service(request_stop: Callable[[float], None]) -> None:
         service.register(
@@ -361,16 +345,23 @@ def _assemble(
     def settings_changed(names: frozenset[str]) -> None:
         if "log_level" in names:
             log.set_level(current().log_level)
-        if "cpu_lanes" in names and not current().cpu_lanes:
-            # Now for the lanes that are free; those at work follow when they are.
-            background.add(task := loop.create_task(lane_parts.idle.sweep(), name="unload hidden lanes"))
+        if "cpu_lanes" in names:
+            # Hidden lanes that are free are unloaded now, and those at work when they are. Models that the switch kept
+            # from being preloaded are loaded now.
+            work = preloads.run() if current().cpu_lanes else lane_parts.idle.sweep()
+            background.add(task := loop.create_task(work, name="follow the setting cpu_lanes"))
             task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)
     retention = Retention(store=database, book=jobs, clock=clock, settle=[models.downloads.settle])
-    housekeeping = {"idle lanes": lane_parts.idle.run, "retention": retention.run}
-    return _Parts(server, lane_parts, jobs, models, housekeeping, about, register_service)
+    housekeeping = {
+        "idle lanes": lane_parts.idle.run,
+        "retention": retention.run,
+        "models folder": storage.storage.watch,
+        "preloads": preloads.run,
+    }
+    return _Parts(server, lane_parts, jobs, models, storage, housekeeping, about, register_service)
 
 
 def _new_id() -> str:

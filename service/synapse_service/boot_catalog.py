@@ -80,7 +80,7 @@ def assemble_catalog(
     counters: Counters,
     hub: EventHub,
 ) -> CatalogParts:
-    """Put the parts together and settle what earlier processes left. Blocks; for boot, on the event loop's thread.
+    """Put the parts together. Blocks; for boot, on the event loop's thread. No file is looked for yet.
 
     ``self_check`` says how a lane's check stands, ``lanes`` gives the lanes that may have files open. Events go to the
     topics ``downloads``, ``jobs`` and ``models``.
@@ -138,7 +138,6 @@ def assemble_catalog(
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(damaged, sha256)
 
-    collector.recover()
     installs.restore()
     pins.restore()
     installs.on_change(install_changed)

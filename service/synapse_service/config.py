@@ -22,9 +22,10 @@ import msgspec
 from msgspec import Meta
 
 from synapse_service import toml_edit
+from synapse_service.config_tables import manifests, shown
 from synapse_wire import results
 from synapse_wire.errors import SynapseError, invalid_params, invalid_state
-from synapse_wire.params import NO_CONTROL
+from synapse_wire.params import NO_CONTROL, ModelLoad
 
 ENVIRONMENT_PREFIX: Final = "SYNAPSE_"
 OTHER_VARIABLES: Final = frozenset({"SYNAPSE_HOME", "SYNAPSE_RUNTIME_DIR"})
@@ -86,7 +87,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = DAY_MS
     cache_max_bytes: Annotated[int, _range(2**20, 2**53 - 1, "Space that model files may take.")] = 32 * GIB
     storage_dir: Annotated[
-        _Text | None, _about("Folder for model files, in place of the usual one.", kind="path", **RESTART)
+        _Text | None,
+        _about("Folder for model files, in place of the usual one; storage.move changes it.", kind="path", **RESTART),
     ] = None
 
     hf_base_url: Annotated[_Text, _about("Where model files of a hub are fetched from.", kind="url")] = (
@@ -98,6 +100,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ca_file: Annotated[
         _Text | None, _about("File with certificates to trust in place of the system's, in PEM form.", kind="path")
     ] = None
+
+    preload: Annotated[
+        tuple[ModelLoad, ...],
+        _about(
+            "Models to register and load at the start, each written as model.load takes it.", kind="tables", **RESTART
+        ),
+    ] = ()
 
     max_connections: Annotated[int, _range(1, 4096, "Connections at a time.", **RESTART)] = 256
     max_in_flight: Annotated[int, _range(1, 4096, "Requests in flight on one connection.", **RESTART)] = 64
@@ -125,7 +134,8 @@ class _Spec(msgspec.Struct, frozen=True):
 def _spec(name: str, hint: Any, default: Any) -> _Spec:
     base, *_, meta = typing.get_args(hint)
     choices = typing.get_args(base) if typing.get_origin(base) is Literal else ()
-    bounds: dict[str, Any] = {"type": "boolean" if base is bool else "integer" if base is int else "string"}
+    types = {bool: "boolean", int: "integer", tuple[ModelLoad, ...]: "array"}
+    bounds: dict[str, Any] = {"type": types.get(base, "string")}
     bounds |= {key: value for key, value in (("min", meta.ge), ("max", meta.le)) if value is not None}
     if choices:
         bounds["choices"] = list(choices)
@@ -183,7 +193,7 @@ class SettingsStore:
     @property
     def unknown_variables(self) -> tuple[str, ...]:
         """Variables with the prefix of settings that no setting reads: most likely misspelt ones."""
-        known = {spec.variable for spec in _SPECS.values()} | OTHER_VARIABLES
+        known = {spec.variable for spec in _SPECS.values() if spec.kind != "tables"} | OTHER_VARIABLES
         return tuple(sorted(name for name in self._environ.keys() - known if name.startswith(ENVIRONMENT_PREFIX)))
 
     def on_change(self, callback: Callable[[frozenset[str]], None]) -> None:
@@ -205,9 +215,9 @@ class SettingsStore:
             described.append(
                 results.Setting(
                     name=name,
-                    value=configured.get(name, spec.default),
+                    value=shown(configured.get(name, spec.default)),
                     source=source,
-                    default=spec.default,
+                    default=shown(spec.default),
                     needs_restart=spec.needs_restart,
                     bounds=spec.bounds,
                     description=spec.description,
@@ -241,15 +251,27 @@ class SettingsStore:
                 listener(changed)
         return self.describe(values)
 
-    def _check_new(self, name: str, value: Any) -> None:
+    def checked(self, name: str, value: Any, field: str) -> Any:
+        """``value`` as it would be set, None for the default. Raises ``invalid_request`` naming ``field``."""
+        self._check_new(name, value, field)
+        return None if value is None else _convert(_SPECS[name], value)
+
+    def stored(self, name: str) -> Any:
+        """What the file says now, None for nothing. Raises ConfigError."""
+        return self._checked(*_read_text(self._file)).get(name)
+
+    def _check_new(self, name: str, value: Any, field: str | None = None) -> None:
+        field = field or f"values.{name}"
         spec = _SPECS.get(name)
         if spec is None:
-            raise invalid_params(f"{name!r} is no setting{_suggestion(name)}", f"values.{name}")
+            raise invalid_params(f"{name!r} is no setting{_suggestion(name)}", field)
         if value is not None:
             try:
                 _convert(spec, value)
             except ValueError as error:
-                raise invalid_params(f"{name}: {error}", f"values.{name}") from error
+                raise invalid_params(f"{name}: {error}", field) from error
+        if spec.kind == "tables":
+            raise invalid_params(f"{name} is a list of tables; write them into {self._file}, each as [[{name}]]", field)
         if name in self._from_environment:
             raise invalid_state(
                 f"{name} is fixed by the environment variable {spec.variable} for as long as the service runs",
@@ -276,13 +298,16 @@ class SettingsStore:
                     raise ValueError(f"no such setting{_suggestion(key)}")
                 values[key] = _convert(spec, value)
             except ValueError as error:
-                raise ConfigError(file, str(error), key=key, line=toml_edit.line_of(text, key)) from error
+                line = toml_edit.line_of(text, key, getattr(error, "index", 0))
+                raise ConfigError(file, str(error), key=key, line=line) from error
         return values
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values = {}
     for name, spec in _SPECS.items():
+        if spec.kind == "tables":
+            continue
         # An empty variable counts as absent, as it does for most programs.
         if text := environ.get(spec.variable):
             try:
@@ -305,6 +330,8 @@ def _read_text(file: Path) -> tuple[str, Path]:
 
 def _convert(spec: _Spec, value: Any, *, from_text: bool = False) -> Any:
     """``value`` as the setting's type, paths expanded; raises ValueError. ``from_text`` also reads ``"64"``."""
+    if spec.kind == "tables":
+        return manifests(spec.name, value)
     try:
         converted = msgspec.convert(value, spec.type, strict=not from_text)
     except msgspec.ValidationError as error:

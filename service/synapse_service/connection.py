@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
@@ -26,6 +26,7 @@ from msgspec import UNSET
 from synapse_service.clock import Clock
 from synapse_service.failures import where
 from synapse_service.logs import get_logger
+from synapse_service.outbox import Outbox
 from synapse_service.peer import Peer, PeerRefused
 from synapse_service.router import Call, Route, Router
 from synapse_service.transports import Listener
@@ -35,10 +36,12 @@ from synapse_wire.messages import (
     CANCEL,
     CancelParams,
     Request,
+    Spliced,
     decode_params,
     decode_request,
     encode_error,
     encode_event,
+    encode_spliced,
     encode_success,
     readable_id,
 )
@@ -111,7 +114,6 @@ class Connection(asyncio.Protocol):
         self._waiting: deque[bytes | Overlong] = deque()
         self._received_at = 0.0
         self._tasks: dict[int | str, asyncio.Task[Any]] = {}
-        self._full = False
         self._reading = True
         self._ended = False
         self._line_since: float | None = None
@@ -145,9 +147,7 @@ class Connection(asyncio.Protocol):
 
     def send_event(self, params: Any) -> bool:
         """Send one event. False, and nothing sent, when the peer is gone or doesn't read fast enough."""
-        if self.closed or self._full:
-            return False
-        if self._transport.get_write_buffer_size() > self._host.limits.event_bytes:
+        if self.closed or self._outbox.unsent > self._host.limits.event_bytes:
             return False
         self._write(encode_event(params))
         return True
@@ -161,17 +161,18 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close after what was answered has been sent."""
-        self._transport.close()
+        self._outbox.close()
 
     def abort(self) -> None:
         """Close now; what was not sent is lost."""
-        self._transport.abort()
+        self._outbox.abort()
 
     # --- what the event loop calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         host = self._host
         self._transport = cast(asyncio.Transport, transport)
+        self._outbox = Outbox(self._transport, host.limits.high_water)
         try:
             self.peer = host.listener.peer(transport)
         except PeerRefused as error:
@@ -189,10 +190,9 @@ class Connection(asyncio.Protocol):
                     details={"limit": limit, "in_flight": len(host.connections)},
                 )
             )
-            self._transport.write(encode_error(None, reason, host.module_generation()))
-            self._transport.close()
+            self._outbox.put(encode_error(None, reason, host.module_generation()))
+            self._outbox.close()
             return
-        self._transport.set_write_buffer_limits(high=host.limits.high_water)
         host.listener.widen(transport)
         self.id = next(host.numbers)
         host.connections[self.id] = self
@@ -209,7 +209,7 @@ class Connection(asyncio.Protocol):
             if not self._waiting:  # reading stops while lines wait, so this is the rule
                 self._received_at = self._host.clock.monotonic()
             self._waiting.extend(lines)
-            if not self._full:
+            if not self._outbox.full:
                 self._turn()
 
     def eof_received(self) -> bool:
@@ -222,11 +222,12 @@ class Connection(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        self._full = True
-        self._read_or_not()
+        self._outbox.block()
 
     def resume_writing(self) -> None:
-        self._full = False
+        self._outbox.unblock()
+        if self._outbox.full:
+            return
         if self._waiting:
             self._turn()
         else:
@@ -260,23 +261,23 @@ class Connection(asyncio.Protocol):
                 if size >= _GATHER_BYTES:
                     self._write(b"".join(replies))
                     replies, size = [], 0
-                    if self._full or self._transport.is_closing():
+                    if self._outbox.full or self._outbox.closing:
                         break
         if replies:
             self._write(replies[0] if len(replies) == 1 else b"".join(replies))
-        if waiting and not self._full and not self.closed:
+        if waiting and not self._outbox.full and not self.closed:
             asyncio.get_running_loop().call_soon(self._next_turn)
-        if waiting or not self._reading:
+        if waiting or not self._reading or self._outbox.full:
             self._read_or_not()
         if self._ended:
             self._close_if_done()
 
     def _next_turn(self) -> None:
-        if not self._full and not self.closed:
+        if not self._outbox.full and not self.closed:
             self._turn()
 
     def _read_or_not(self) -> None:
-        reading = not (self._full or self._waiting or self._ended)
+        reading = not (self._outbox.full or self._waiting or self._ended)
         if reading == self._reading:
             return
         self._reading = reading
@@ -349,17 +350,17 @@ class Connection(asyncio.Protocol):
             self._line_timer = loop.call_later(left, self._check_line)
             return
         self._write(self._malformed(f"a line that had begun did not end within {seconds:g} s"))
-        self._transport.close()
+        self._outbox.close()
 
     def _look_after(self) -> None:
         if self._host.listener.hung_up(self._transport):
-            self._transport.abort()
+            self._outbox.abort()
             return
         self._hang_up_timer = asyncio.get_running_loop().call_later(_HANG_UP_CHECK_S, self._look_after)
 
     def _close_if_done(self) -> None:
         if not (self._tasks or self._waiting):
-            self._transport.close()
+            self._outbox.close()
 
     # --- requests that run as tasks ---
 
@@ -382,22 +383,28 @@ class Connection(asyncio.Protocol):
     def _finished(self, call: Call, task: asyncio.Task[Any]) -> None:
         request_id = call.request_id
         del self._tasks[request_id]
+        reply: Sequence[bytes]
         if task.cancelled():
-            reply = self._refusal(request_id, SynapseError("request_cancelled", "the request was cancelled"))
+            reply = [self._refusal(request_id, SynapseError("request_cancelled", "the request was cancelled"))]
         else:
             reply = self._outcome(call, task)
         if not self.closed:
-            self._write(reply)
+            self._write(*reply)
+            if self._outbox.full:
+                self._read_or_not()
             if self._ended:
                 self._close_if_done()
 
-    def _outcome(self, call: Call, task: asyncio.Task[Any]) -> bytes:
+    def _outcome(self, call: Call, task: asyncio.Task[Any]) -> Sequence[bytes]:
         try:
-            return encode_success(call.request_id, task.result())
+            result = task.result()
+            if isinstance(result, Spliced):
+                return encode_spliced(call.request_id, result)
+            return [encode_success(call.request_id, result)]
         except SynapseError as error:
-            return self._refusal(call.request_id, error)
+            return [self._refusal(call.request_id, error)]
         except Exception as error:  # noqa: BLE001 - a defect in a handler must cost one reply, not the connection
-            return self._failure(call.method, call.request_id, error)
+            return [self._failure(call.method, call.request_id, error)]
 
     # --- replies out ---
 
@@ -416,12 +423,12 @@ class Connection(asyncio.Protocol):
         message = "the service failed; its log tells more under this reference"
         return self._refusal(request_id, SynapseError("internal_error", message, details={"reference": reference}))
 
-    def _write(self, data: bytes) -> None:
-        if self._transport.is_closing():
+    def _write(self, *parts: bytes) -> None:
+        if self._outbox.closing:
             return
-        unsent = self._transport.get_write_buffer_size()
+        unsent = self._outbox.unsent
         if unsent > self._host.limits.unsent_bytes:
             log.warning("connection_dropped", connection=self.id, unread_bytes=unsent)
-            self._transport.abort()
+            self._outbox.abort()
             return
-        self._transport.write(data)
+        self._outbox.put(*parts)

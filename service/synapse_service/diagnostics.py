@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from synapse_engines.devices import DeviceEvidence
+from synapse_service.catalog.store_marker import StorageUnavailable
 from synapse_service.config import SettingsStore
 from synapse_service.failures import where
 from synapse_service.instance import InstanceLock
@@ -45,6 +46,35 @@ def run_check(check: Check, home: Path | None = None) -> Diagnostic:
         log.error("check_failed", check=name, where=where(error))
         found = Diagnostic(check=name, status="error", summary=f"the check itself failed ({type(error).__name__})")
     return _without_home(found, str(Path.home() if home is None else home))
+
+
+def standard_checks(
+    *,
+    paths: Paths,
+    lock: InstanceLock,
+    models: Callable[[], Path],
+    problem: Callable[[], StorageUnavailable | None],
+    settings: SettingsStore,
+    devices: Callable[[], Sequence[DeviceEvidence]],
+    opening: Opening,
+    log: Logs,
+) -> list[Check]:
+    """Every check of a service, in the order in which people read them.
+
+    ``models`` is the folder of the models, ``problem`` why it can't be used.
+    """
+    return [
+        socket_check(paths.endpoint),
+        path_length_check(paths.endpoint),
+        lock_check(lock),
+        folders_check(paths, models),
+        disk_check(paths, models),
+        models_check(problem, models),
+        settings_check(settings),
+        engines_check(devices, lambda: settings.current.cpu_lanes),
+        database_check(opening),
+        log_check(log),
+    ]
 
 
 def socket_check(endpoint: Endpoint) -> Check:
@@ -110,17 +140,17 @@ def lock_check(lock: InstanceLock) -> Check:
     return instance_lock
 
 
-def folders_check(paths: Paths) -> Check:
+def folders_check(paths: Paths, models: Callable[[], Path]) -> Check:
     """Every folder is the user's own, closed to others and writable."""
-    folders = {
-        "run": paths.endpoint.directory,
-        "data": paths.data_dir,
-        "cache": paths.cache_dir,
-        "log": paths.log_dir,
-        "config": paths.config_file.parent,
-    }
 
     def check_folders() -> Diagnostic:
+        folders = {
+            "run": paths.endpoint.directory,
+            "data": paths.data_dir,
+            "cache": models(),
+            "log": paths.log_dir,
+            "config": paths.config_file.parent,
+        }
         problems: list[str] = []
         facts: dict[str, Any] = {}
         for name, folder in folders.items():
@@ -150,12 +180,13 @@ def folders_check(paths: Paths) -> Check:
     return check_folders
 
 
-def disk_check(paths: Paths) -> Check:
+def disk_check(paths: Paths, models: Callable[[], Path]) -> Check:
     """There is room for the database and for another model."""
 
     def disk() -> Diagnostic:
         data = shutil.disk_usage(_existing(paths.data_dir)).free
-        cache = shutil.disk_usage(_existing(paths.cache_dir)).free
+        folder = models()
+        cache = shutil.disk_usage(_existing(folder)).free
         facts = {"data_free_bytes": data, "cache_free_bytes": cache}
         if data < LOW_DATA_BYTES:
             return Diagnostic(
@@ -169,14 +200,33 @@ def disk_check(paths: Paths) -> Check:
             return Diagnostic(
                 check="disk",
                 status="warning",
-                summary=f"only {cache // 1024**2} MiB are free for models in {paths.cache_dir}",
-                remedy="Free some space, or move the models with the setting storage_dir",
+                summary=f"only {cache // 1024**2} MiB are free for models in {folder}",
+                remedy="Free some space, or move the models with `synapse models storage move`",
                 facts=facts,
             )
         summary = f"{cache / 1024**3:.1f} GiB are free for models"
         return Diagnostic(check="disk", status="ok", summary=summary, facts=facts)
 
     return disk
+
+
+def models_check(problem: Callable[[], StorageUnavailable | None], models: Callable[[], Path]) -> Check:
+    """The folder of the models is there, and is the one that it should be."""
+
+    def check_models() -> Diagnostic:
+        found = problem()
+        facts = {"path": str(models())}
+        if found is None:
+            return Diagnostic(check="models", status="ok", summary=f"models are kept in {models()}", facts=facts)
+        return Diagnostic(
+            check="models",
+            status="error",
+            summary=found.message,
+            remedy="Do that; the service notices within seconds and needs no restart",
+            facts=facts | {"reason": found.reason},
+        )
+
+    return check_models
 
 
 def settings_check(settings: SettingsStore) -> Check:

@@ -10,6 +10,7 @@ A socket path is removed only while the lock is held, and only if it is a socket
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
@@ -106,8 +107,15 @@ class InstanceLock:
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        os.ftruncate(descriptor, 0)
+        with contextlib.suppress(OSError):  # The disk of the file may have gone.
+            os.ftruncate(descriptor, 0)
         os.close(descriptor)  # ends the lock, too
+
+    def remove(self) -> None:
+        """Remove the file and give the lock back. Whoever waits for it sees that the file is another one."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        self.release()
 
 
 def acquire_lock(endpoint: Endpoint, lock_file: Path) -> InstanceLock:

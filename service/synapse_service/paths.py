@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -36,7 +36,10 @@ class PathError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Every place the service reads or writes. ``home`` is the one folder above all of them, if there is one."""
+    """Every place the service reads or writes. ``home`` is the one folder above all of them, if there is one.
+
+    ``cache_dir`` is the usual folder of the models, in place of which the setting ``storage_dir`` puts another one.
+    """
 
     home: Path | None
     config_file: Path
@@ -50,35 +53,8 @@ class Paths:
         return self.data_dir / "synapse.db"
 
     @property
-    def blobs_dir(self) -> Path:
-        """Finished model files, each named by its SHA-256."""
-        return self.cache_dir / "blobs"
-
-    @property
-    def staging_dir(self) -> Path:
-        """Files on their way to ``blobs_dir``, on the same disk so that a rename publishes them."""
-        return self.cache_dir / "staging"
-
-    @property
     def lock_file(self) -> Path:
         return self.endpoint.directory / "service.lock"
-
-    def with_storage_dir(self, storage_dir: str | None) -> Paths:
-        """These paths with model files under ``storage_dir``, an absolute path, if one is set.
-
-        Raises :class:`PathError` when that folder doesn't exist: it is usually a disk that isn't plugged in, and
-        making the folder would quietly download every model again to the wrong disk.
-        """
-        if storage_dir is None:
-            return self
-        folder = Path(storage_dir)
-        if not folder.is_dir():
-            raise PathError(
-                folder,
-                "is set as storage_dir and isn't there",
-                "Plug in its disk, create the folder, or change the setting storage_dir",
-            )
-        return replace(self, cache_dir=folder)
 
 
 def resolve_paths(environ: Mapping[str, str], home: Path | None = None) -> Paths:

@@ -1,7 +1,8 @@
 """Changing single keys of a TOML file that a person wrote, without touching what they wrote around them.
 
 Used by ``config`` alone; text in, text out. Python reads TOML but doesn't write it, and writing a whole file anew
-would lose the user's comments. Only top-level keys with a plain value (truth value, integer, text) are written.
+would lose the user's comments. Only top-level keys with a plain value (truth value, integer, text) are written; tables
+are left as they are.
 """
 
 from __future__ import annotations
@@ -56,12 +57,10 @@ def parse(text: str) -> dict[str, Any]:
         raise TomlError(_POSITION.sub("", message), line, None) from None
 
 
-def line_of(text: str, key: str) -> int | None:
-    """The line, counted from 1, on which the top-level ``key`` is defined first."""
-    for statement in _statements(_lines(text)):
-        if key in statement.keys:
-            return statement.first + 1
-    return None
+def line_of(text: str, key: str, index: int = 0) -> int | None:
+    """The line, counted from 1, on which the top-level ``key`` is defined; the ``index``-th of several tables."""
+    found = [statement.first + 1 for statement in _statements(_lines(text)) if key in statement.keys]
+    return found[min(index, len(found) - 1)] if found else None
 
 
 def edited(text: str, changes: Mapping[str, Plain | None]) -> str:
@@ -78,8 +77,18 @@ def edited(text: str, changes: Mapping[str, Plain | None]) -> str:
     added = {key: value for key, value in remaining.items() if value is not None}
     if added and lines and not lines[-1].endswith("\n"):
         lines[-1] += newline
-    lines += [f"{key} = {_literal(value)}{newline}" for key, value in added.items()]
+    at = _before_tables(lines)
+    lines[at:at] = [f"{key} = {_literal(value)}{newline}" for key, value in added.items()]
     return "".join(lines)
+
+
+def _before_tables(lines: list[str]) -> int:
+    """Where a top-level key can be added: before the first table and the comment that stands on it, else at the end."""
+    headers = (statement.first for statement in _statements(lines) if _is_header(lines[statement.first]))
+    at = next(headers, len(lines))
+    while at < len(lines) and at > 0 and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    return at
 
 
 def _lines(text: str) -> list[str]:
@@ -89,14 +98,21 @@ def _lines(text: str) -> list[str]:
 def _statements(lines: list[str]) -> Iterator[_Statement]:
     # A statement is the shortest run of lines, from where the last one ended, that is TOML by itself. That finds the
     # end of multi-line strings and arrays without a second parser. Text that never becomes TOML yields nothing.
-    first = 0
+    first, inside = 0, False
     for end in range(1, len(lines) + 1):
         try:
             keys = tomllib.loads("".join(lines[first:end]))
         except tomllib.TOMLDecodeError:
             continue
-        yield _Statement(first, end, frozenset(keys))
-        first = end
+        header = _is_header(lines[first])
+        # What follows a header belongs to its table, and the header of a table inside a table begins nothing new.
+        begun = frozenset(key for key, value in keys.items() if not header or value in ({}, [{}]))
+        yield _Statement(first, end, begun if header or not inside else frozenset())
+        first, inside = end, inside or header
+
+
+def _is_header(line: str) -> bool:
+    return line.lstrip().startswith("[")
 
 
 def _comment(old: list[str]) -> str:

@@ -61,6 +61,17 @@ class Success(msgspec.Struct, frozen=True, gc=False):
     jsonrpc: str = "2.0"
 
 
+HOLE: Final = msgspec.Raw(b"\0")
+"""Stands in a result where a :class:`Spliced` payload goes. No JSON text holds a NUL, so it is found with certainty."""
+
+
+class Spliced(msgspec.Struct, frozen=True):
+    """A result with one large member that is JSON already: ``payload`` takes the place of the HOLE in ``result``."""
+
+    result: Any
+    payload: bytes
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """The result of a request that the service understood and refused."""
 
@@ -215,6 +226,14 @@ _KEY_SEARCH: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, 
 def encode_success(request_id: int | str, result: Any) -> bytes:
     """A result as one line."""
     return ENCODER.encode(Success(request_id, result)) + b"\n"
+
+
+def encode_spliced(request_id: int | str, spliced: Spliced) -> tuple[bytes, bytes, bytes]:
+    """A result as one line in three parts, of which the one in the middle is the payload itself and no copy of it."""
+    before, hole, after = ENCODER.encode(Success(request_id, spliced.result)).partition(bytes(HOLE))
+    if not hole:
+        raise ValueError("the result has no hole for its payload")
+    return before, spliced.payload, after + b"\n"
 
 
 def encode_error(request_id: int | str | None, error: SynapseError, module_generation: int) -> bytes:

@@ -98,6 +98,9 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("lanes.load", "mutate", p.LaneRef, (r.LaneRow,)),
     Operation("lanes.keep_warm", "mutate", p.LanesKeepWarm, (r.LaneRow,)),
     Operation("cache.usage", "query", p.NoParams, (r.CacheUsage,)),
+    Operation("storage.status", "query", p.NoParams, (r.StorageStatus,)),
+    Operation("storage.move", "mutate", p.StorageMove, (r.StorageMove,)),
+    Operation("storage.cancel", "mutate", p.NoParams, (r.StorageMove,)),
 )
 """What this product adds, documented in ``docs/extensions.md``."""
 

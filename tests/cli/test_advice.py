@@ -18,7 +18,7 @@ def test_every_code_has_advice_of_its_own_and_no_advice_is_for_a_code_that_is_go
 
 def test_a_code_that_waits_says_for_how_long() -> None:
     error = SynapseError("store_failure", "full", details={"reason": "storage_full"})
-    assert next_step(error) == "Look at free space and permissions with `synapse doctor`. Try again in 1 s."
+    assert next_step(error) == "Look at disks, free space and permissions with `synapse doctor`. Try again in 1 s."
     assert next_step(SynapseError("queue_full", "busy", retry_after_ms=90_000)).endswith(" Try again in 1 min 30 s.")
     assert next_step(SynapseError("model_loading", "soon")) == "The model is being loaded. Try again in 250 ms."
 

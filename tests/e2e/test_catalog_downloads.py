@@ -64,8 +64,9 @@ def service(tmp_path: Path, small: SmallCatalog, mirror: Mirror) -> Iterator[Ser
 
 
 def du(service: ServiceProcess) -> int:
-    """Bytes of all files in the store, but for its lock."""
-    files = (path for path in (service.home / "cache").rglob("*") if path.is_file() and path.name != "models.lock")
+    """Bytes of all files in the store, but for its lock and its marker."""
+    own = ("models.lock", "store.json")
+    files = (path for path in (service.home / "cache").rglob("*") if path.is_file() and path.name not in own)
     return sum(path.stat().st_size for path in files)
 
 

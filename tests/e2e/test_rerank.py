@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from fixtures.checked_catalog import checked_catalog
 from fixtures.mirror import running_mirror
 from fixtures.model_files import ScorerName, tiny_model
 from fixtures.scorers import tiny_scorer
 from fixtures.service_process import ServiceProcess, running_service
+from synapse_cli.main import app
 from synapse_client import Client, SynapseError
 from synapse_engines.composition import Instructed, Pair, compose_pairs
 from synapse_engines.families import FAMILIES
@@ -251,3 +257,26 @@ def test_a_request_can_be_cancelled_and_the_next_is_served(service: ServiceProce
 def test_a_flow_may_rerank(service: ServiceProcess) -> None:
     with service.client(scope={"flow_id": "flow-1"}) as client:
         assert len(rerank(client, CLASSIFIER, "q", "a")["scores"]) == 1
+
+
+def test_the_example_and_the_command_print_the_scores_that_the_service_gives(
+    service: ServiceProcess, client: Client
+) -> None:
+    texts = ["Um neun Uhr.", "BANANEN", "図書館"]
+    best = client.rerank(CLASSIFIER, QUERY, texts).best_first()
+    wanted = [f"{score:.6f} {texts[int(name)]}" for name, score in best]
+    program = Path(__file__).parents[2] / "examples" / "rerank.py"
+    environment = {**os.environ, "SYNAPSE_SOCKET": service.address, "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, str(program), CLASSIFIER, QUERY, *texts],
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:-1] == wanted
+    shown = CliRunner().invoke(app, ["rerank", "-m", CLASSIFIER, "--home", str(service.home), QUERY, *texts])
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:-1]] == [line.split()[0] for line in wanted]

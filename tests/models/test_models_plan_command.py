@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from synapse_cli.main import app
+from synapse_models.leaves import LEAVES
 from synapse_models.profiles.loading import shipped
 
 GOOD = """\
@@ -74,6 +75,27 @@ def test_json_carries_the_whole_reconciliation(tmp_path: Path) -> None:
     }
     assert document["bindings"]["qwen3"]["intents"]["top_logprobs"]["minimums"] == {"minimum": 100}
     assert document["runtime_plans"]["qwen3"]["fingerprint"].startswith("sha256:")
+
+
+def test_leaves_are_shown_one_by_one_with_where_they_go_or_why_not(tmp_path: Path) -> None:
+    result = plan(write(tmp_path, GOOD), "--leaves")
+    assert result.exit_code == 0
+    rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "qwen3 sampling.temperature 0.0 (default) consumed /temperature" in rows
+    assert 'qwen3 reasoning.effort "high" (default) consumed /reasoning_effort' in rows
+    assert (
+        "qwen3 scoring.input_scoring true rejected the plan has no input_scoring: openai_chat: "
+        "chat completions return no log-probabilities of the prompt"
+    ) in rows
+    assert len([row for row in rows if row.startswith("qwen3 ")]) == 12 + len(LEAVES)
+    document = json.loads(plan(write(tmp_path, GOOD), "--json").stdout)
+    (temperature,) = [one for one in document["leaves"]["qwen3"] if one["leaf"] == "sampling.temperature"]
+    assert (temperature["example"], temperature["decision"]) == (0.0, "consumed")
+
+
+def test_a_derived_model_is_told_that_it_shares_a_server_and_nothing_else(tmp_path: Path) -> None:
+    result = plan(write(tmp_path, GOOD + "  scorer:\n    base: qwen3\n    dialect: openai_completions\n"))
+    assert "scorer: has the server of qwen3 and none of its args and capabilities" in result.stdout.splitlines()
 
 
 def test_json_of_an_error_has_the_finding_and_exits_with_1(tmp_path: Path) -> None:

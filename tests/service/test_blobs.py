@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from synapse_service.catalog import blobs as module
-from synapse_service.catalog.blobs import BlobStore, DigestMismatch, StorageFull
+from synapse_service.catalog.blob_files import StorageFull
+from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_wire.results import BlobHolder
 
 CONTENT = b"weights " * 1000

@@ -342,3 +342,93 @@ def test_a_new_file_is_private_and_a_linked_one_stays_linked(file: Path, tmp_pat
     load(file).set({"cpu_lanes": False})
     assert file.is_symlink()
     assert dotfiles.read_text() == "cpu_lanes = false\n"
+
+
+# --- models to preload ---
+
+PRELOAD = """\
+cpu_lanes = true
+
+[[preload]]
+model_id = "a"
+task = "embed"
+engine = "owned-cpu"
+source = "file"
+files = {model = {url = "file:///m"}, tokenizer = {url = "file:///t"}, config = {url = "file:///c"}}
+
+[[preload]]
+model_id = "b"
+task = "embed"
+engine = "ane"
+source = "hf"
+repo = "org/name"
+revision = "0123456789abcdef0123456789abcdef01234567"
+profile = "gte-modernbert-base.ane"
+[preload.files]
+model = {url = "128.zip", sha256 = "MODEL"}
+tokenizer = {url = "tokenizer.json", sha256 = "TOKENIZER"}
+""".replace("MODEL", "a" * 64).replace("TOKENIZER", "b" * 64)
+
+
+def test_models_to_preload_are_read_from_tables_as_model_load_takes_them(file: Path) -> None:
+    store = load(file, PRELOAD)
+    first, second = store.current.preload
+    assert (first.model_id, first.engine, first.files.model.url) == ("a", "owned-cpu", "file:///m")
+    assert (second.profile, second.files.model.sha256) == ("gte-modernbert-base.ane", "a" * 64)
+    (setting,) = store.describe(["preload"])
+    assert (setting.source, setting.default, setting.needs_restart, setting.bounds) == (
+        "file",
+        [],
+        True,
+        {"type": "array"},
+    )
+    assert setting.value[0] == {
+        "model_id": "a",
+        "task": "embed",
+        "engine": "owned-cpu",
+        "source": "file",
+        "files": {"model": {"url": "file:///m"}, "tokenizer": {"url": "file:///t"}, "config": {"url": "file:///c"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ('model_id = "b"', "model_id = 7", 10, "entry 2: Expected `str`, got `int` - at `$.model_id`"),
+        ('engine = "ane"\n', "", 10, "entry 2 ('b'): Object missing required field `engine`"),
+        (
+            'repo = "org/name"',
+            'repository = "org/name"',
+            10,
+            "entry 2 ('b'): Object contains unknown field `repository`",
+        ),
+        ('task = "embed"', 'task = "sing"', 3, "entry 1 ('a'): Invalid enum value 'sing'"),
+    ],
+)
+def test_a_table_that_is_no_manifest_is_refused_with_its_place(
+    file: Path, old: str, new: str, line: int, words: str
+) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load(file, PRELOAD.replace(old, new, 1))
+    assert (refusal.value.key, refusal.value.line) == ("preload", line)
+    assert words in refusal.value.message
+
+
+@pytest.mark.parametrize("text", ["preload = 7\n", "preload = ['a']\n", "[preload]\nmodel_id = 'a'\n"])
+def test_preloads_that_are_no_tables_are_refused(file: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="must be tables, each written as"):
+        load(file, text)
+
+
+def test_preloads_are_changed_in_the_file_alone(file: Path) -> None:
+    store = load(file, PRELOAD, SYNAPSE_PRELOAD="[]")
+    assert len(store.current.preload) == 2
+    assert store.unknown_variables == ("SYNAPSE_PRELOAD",)
+    for value in (None, []):
+        with pytest.raises(SynapseError) as refusal:
+            store.set({"preload": value})
+        assert (refusal.value.level, refusal.value.details) == ("channel", {"field": "values.preload"})
+        assert "[[preload]]" in refusal.value.message
+    store.set({"log_level": "debug"})
+    assert len(load(file).current.preload) == 2
+    assert load(file).current.log_level == "debug"

@@ -14,6 +14,7 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.socket_server import GENERATION, serving, short_folder
 from synapse_engines.devices import DeviceEvidence
 from synapse_service import diagnostics
+from synapse_service.catalog.store_marker import StorageUnavailable
 from synapse_service.config import SettingsStore
 from synapse_service.diagnostics import Check, run_check
 from synapse_service.instance import acquire_lock, bind_socket
@@ -76,7 +77,7 @@ def test_an_unusual_address_is_explained() -> None:
 
 
 def test_a_folder_open_to_others_is_named(paths: Paths) -> None:
-    check = diagnostics.folders_check(paths)
+    check = diagnostics.folders_check(paths, lambda: paths.cache_dir)
     assert found(check).status == "ok"
     paths.log_dir.chmod(0o750)
     opened = found(check)
@@ -100,9 +101,20 @@ def test_a_folder_open_to_others_is_named(paths: Paths) -> None:
 )
 def test_little_room_is_told(paths: Paths, monkeypatch: pytest.MonkeyPatch, free: int, status: str, words: str) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    disk = found(diagnostics.disk_check(paths))
+    disk = found(diagnostics.disk_check(paths, lambda: paths.cache_dir))
     assert disk.status == status
     assert disk.summary.startswith(words)
+
+
+def test_a_folder_of_models_that_is_away_is_an_error_with_what_to_do(paths: Paths) -> None:
+    problems: list[StorageUnavailable | None] = [None]
+    check = diagnostics.models_check(lambda: problems[0], lambda: paths.cache_dir)
+    sound = found(check)
+    assert (sound.check, sound.status, sound.summary) == ("models", "ok", f"models are kept in {paths.cache_dir}")
+    problems[0] = StorageUnavailable("disk_missing", paths.cache_dir)
+    away = found(check)
+    assert (away.status, away.facts) == ("error", {"path": str(paths.cache_dir), "reason": "disk_missing"})
+    assert away.summary.startswith(f"{paths.cache_dir}: the models are not there; plug in or mount their disk")
 
 
 def test_settings_are_told_by_source_and_without_values(paths: Paths) -> None:

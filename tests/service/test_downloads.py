@@ -19,7 +19,8 @@ from fixtures.mirror import Fault
 from fixtures.socket_server import until
 from synapse_service.catalog import download_files
 from synapse_service.catalog import downloads as module
-from synapse_service.catalog.blobs import BlobWriter, StorageFull
+from synapse_service.catalog.blob_files import StorageFull
+from synapse_service.catalog.blobs import BlobWriter
 from synapse_service.jobs.retention import Retention
 from synapse_service.jobs.submissions import expire
 from synapse_service.store.errors import StoreError

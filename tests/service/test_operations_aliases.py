@@ -43,7 +43,6 @@ class Desk:
             ledger=nothing,
             pins=nothing,
             settings=lambda: self.settings,
-            evidence=nothing,
             module_generation=9,
             aliases=self.aliases,
         ).register(self.router)

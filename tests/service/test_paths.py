@@ -24,8 +24,6 @@ def test_home_puts_everything_under_one_folder(tmp_path: Path) -> None:
     assert paths.data_dir == tmp_path / "data"
     assert paths.database == tmp_path / "data" / "synapse.db"
     assert paths.cache_dir == tmp_path / "cache"
-    assert paths.blobs_dir == tmp_path / "cache" / "blobs"
-    assert paths.staging_dir == tmp_path / "cache" / "staging"
     assert paths.log_dir == tmp_path / "log"
     assert paths.endpoint.directory == tmp_path / "run"
     assert paths.lock_file == tmp_path / "run" / "service.lock"
@@ -58,27 +56,6 @@ def test_a_long_home_still_gives_a_lock_beside_the_socket(tmp_path: Path) -> Non
     paths = resolve_paths({}, tmp_path / ("d" * 120))
     assert paths.lock_file.parent == paths.endpoint.directory
     assert len(os.fsencode(paths.endpoint.address)) <= 100
-
-
-def test_storage_dir_moves_model_files_only(tmp_path: Path) -> None:
-    storage = tmp_path / "disk"
-    storage.mkdir()
-    paths = resolve_paths({}, tmp_path / "home").with_storage_dir(str(storage))
-    assert paths.blobs_dir == storage / "blobs"
-    assert paths.staging_dir == storage / "staging"
-    assert paths.database == tmp_path / "home" / "data" / "synapse.db"
-
-
-def test_a_missing_storage_disk_is_an_error_and_no_folder_is_made(tmp_path: Path) -> None:
-    gone = tmp_path / "unplugged"
-    with pytest.raises(PathError, match=r"unplugged is set as storage_dir and isn't there\. Plug in its disk"):
-        resolve_paths({}, tmp_path).with_storage_dir(str(gone))
-    assert not gone.exists()
-
-
-def test_without_storage_dir_nothing_changes(tmp_path: Path) -> None:
-    paths = resolve_paths({}, tmp_path)
-    assert paths.with_storage_dir(None) is paths
 
 
 @posix_only

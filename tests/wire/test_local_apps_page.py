@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fixtures.fake_scores import reranked, reranking_row
 from fixtures.fake_service import FINGERPRINT, FakeService, model_row, short_folder
 from synapse_client import SynapseError
 from synapse_wire.messages import decode_params, decode_request, encode_error, encode_success
@@ -145,6 +146,15 @@ def test_the_program_for_many_texts_prints_each_id_once(tmp_path: Path) -> None:
     assert sorted(shown) == sorted(f"{note} {FINGERPRINT} {2 + len(text.split())} 4" for note, text in texts.items())
 
 
+def test_the_program_for_ranking_prints_the_best_note_first(tmp_path: Path) -> None:
+    with short_folder() as folder, FakeService(folder) as service:
+        service.models["small"] = model_row("small")
+        service.models["ranker"] = reranking_row(model_row("ranker"))
+        service.on("rerank.score", reranked)
+        shown = run([sys.executable, "-c", blocks("python")[2]], folder, tmp_path).splitlines()
+    assert shown == ["0.540 note-17", "0.531 note-18"]
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node isn't installed")
 def test_the_node_program_prints_a_vector_for_each_id(service: ScriptedService, tmp_path: Path) -> None:
     shown = run(["node", "-e", blocks("js")[0]], tmp_path)
@@ -183,7 +193,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def printed_embed() -> Any:
     namespace: dict[str, Any] = {}
-    exec(compile(blocks("python")[2], "for-local-apps.md", "exec"), namespace)
+    exec(compile(blocks("python")[3], "for-local-apps.md", "exec"), namespace)
     return namespace["embed"]
 
 

@@ -116,6 +116,9 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "lanes.load": [{"lane_id": "m"}],
     "lanes.keep_warm": [{"lane_id": "m", "on": True}],
     "cache.usage": [{}],
+    "storage.status": [{}],
+    "storage.move": [{"path": "/disk/models", "mode": "adopt"}],
+    "storage.cancel": [{}],
 }
 
 SERVED: Final = {name: row.params for name, row in OPERATIONS.items() if row.params is not None}

@@ -92,7 +92,7 @@ def embed(
         return
     if request_key is not None or overwrite:
         raise typer.BadParameter("--request-key and --overwrite belong to --file")
-    given = texts or _lines_of_stdin()
+    given = texts or lines_of_stdin()
     with reporting(output, "embed the texts"), open_client(home) as client:
         _embed(client, output, model, given, deadline_ms)
 
@@ -149,7 +149,8 @@ def chunks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         yield start, piece
 
 
-def _lines_of_stdin() -> list[str]:
+def lines_of_stdin() -> list[str]:
+    """Each line of standard input as a text; a usage error if there is none."""
     if sys.stdin.isatty():
         raise typer.BadParameter("give texts as arguments, or one a line on standard input")
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synapse_cli.commands import catalog
+from synapse_cli.commands import catalog, storage
 from synapse_cli.options import Home, Json, ModelId, Wait
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
     models.command()(status)
     models.command()(unload)
     catalog.register(models)
+    storage.register(models)
     app.add_typer(models, name="models")
 
 

@@ -6,6 +6,7 @@ fetched, no service has to run.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,13 @@ from synapse_cli.options import Json
 if TYPE_CHECKING:
     from synapse_cli.output import Output
     from synapse_models.declaration import Declarations
+    from synapse_models.leaf_view import LeafView
     from synapse_models.parts import JSONValue
     from synapse_models.plans import ReconcileResult
     from synapse_models.yaml_loader import Problem
+
+
+_EXAMPLE_WIDTH = 40
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +39,9 @@ def plan(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Facts of your own about models; they go before ours."),
     ] = None,
+    show_leaves: Annotated[
+        bool, typer.Option("--leaves", help="Also show where each part of a request would go, or why it would not.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what a file of models can and can't do. Exits with 1 when something in it can't work.
@@ -43,8 +51,8 @@ def plan(
     """
     from synapse_cli.output import Output
     from synapse_models.declaration import read_declarations
+    from synapse_models.planning import leaves, profile_notes
     from synapse_models.planning import plan as reconciled
-    from synapse_models.planning import profile_notes
     from synapse_models.profiles.loading import read_profiles, shipped
     from synapse_models.yaml_loader import DocumentError
 
@@ -62,10 +70,13 @@ def plan(
         raise typer.Exit(exits.FAILED) from None
     result = reconciled(declarations, catalogue)
     notes = profile_notes(declarations, catalogue)
+    views = leaves(declarations, catalogue, result)
     if as_json:
-        output.json(_document(declarations, result, notes))
+        output.json(_document(declarations, result, notes, views))
     else:
         _print(output, declarations, result, notes)
+        if show_leaves:
+            _print_leaves(output, views)
     if not result.ok:
         raise typer.Exit(exits.FAILED)
 
@@ -80,7 +91,12 @@ def _refuse(output: Output, path: Path, problems: tuple[Problem, ...]) -> None:
         output.note(f"{path}: {problem}")
 
 
-def _document(declarations: Declarations, result: ReconcileResult, notes: dict[str, JSONValue]) -> JSONValue:
+def _document(
+    declarations: Declarations,
+    result: ReconcileResult,
+    notes: dict[str, JSONValue],
+    views: dict[str, tuple[LeafView, ...]],
+) -> JSONValue:
     return {
         "ok": result.ok,
         "declared": declarations.canonical(),
@@ -91,6 +107,7 @@ def _document(declarations: Declarations, result: ReconcileResult, notes: dict[s
             name: {"fingerprint": plan.fingerprint, "plan": plan} for name, plan in result.runtime_plans.items()
         },
         "diagnostics": result.diagnostics,
+        "leaves": views,
     }
 
 
@@ -138,3 +155,23 @@ def _print(output: Output, declarations: Declarations, result: ReconcileResult, 
     errors = len(result.errors)
     output.line()
     output.line("Everything fits." if errors == 0 else f"{errors} of these must be settled first.")
+
+
+def _print_leaves(output: Output, views: dict[str, tuple[LeafView, ...]]) -> None:
+    rows = []
+    for name, every in views.items():
+        for view in every:
+            shown = json.dumps(view.example, ensure_ascii=False)
+            shown = shown if len(shown) <= _EXAMPLE_WIDTH else shown[: _EXAMPLE_WIDTH - 1] + "…"
+            decision = view.decision.replace("_", " ")
+            rows.append(
+                [
+                    name,
+                    view.leaf,
+                    shown + (" (default)" if view.is_default else ""),
+                    decision,
+                    view.wire_path or view.reason or "",
+                ]
+            )
+    output.line()
+    output.table(["model", "leaf", "of a value such as", "decision", "where to, or why"], rows)

@@ -3,6 +3,9 @@
 What is installed, registered or pinned is written in the database. Between the moment in which a job relies on a file
 and the moment in which that is written, the file is held by a lease, and a file that is held is never taken out of the
 store. Leases live in memory, because they end with the process, and may be asked for from every thread.
+
+A *use* is shorter than a lease and about no file in particular: someone is at work in the store's folder. While the
+store is *closed*, because its disk is away or its files are being moved, neither is given.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from synapse_service.catalog.store_marker import StorageUnavailable
 from synapse_wire.results import BlobHolder
 
 
@@ -48,13 +52,61 @@ class BlobLeases:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._leases: dict[BlobLease, None] = {}
+        self._uses = 0
+        self._unused = threading.Condition(self.lock)
+        self._closed: StorageUnavailable | None = None
 
     def take(self, holder: BlobHolder, digests: Iterable[str] = ()) -> BlobLease:
-        """A lease on files that need not be there yet."""
+        """A lease on files that need not be there yet. Raises StorageUnavailable while the store is closed."""
         lease = BlobLease(self, holder, digests)
         with self.lock:
+            self._require_open()
             self._leases[lease] = None
         return lease
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """A ``with`` block of work in the store's folder. Raises StorageUnavailable while the store is closed."""
+        with self.lock:
+            self._require_open()
+            self._uses += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._uses -= 1
+                self._unused.notify_all()
+
+    def everyone(self) -> list[BlobHolder]:
+        """The holders of all leases, whether they hold a file yet or not."""
+        with self.lock:
+            return [lease.holder for lease in self._leases]
+
+    # --- closing the store ---
+
+    @property
+    def closed(self) -> StorageUnavailable | None:
+        """Why nobody may use the store now; None while everybody may."""
+        return self._closed
+
+    def close(self, reason: StorageUnavailable) -> None:
+        """Give no more leases and uses. Those that were given stay."""
+        with self.lock:
+            self._closed = reason
+
+    def open(self) -> None:
+        """Give leases and uses again."""
+        with self.lock:
+            self._closed = None
+
+    def wait_unused(self) -> None:
+        """Block until the last use has ended."""
+        with self.lock:
+            self._unused.wait_for(lambda: self._uses == 0)
+
+    def _require_open(self) -> None:
+        if self._closed is not None:
+            raise self._closed.again()
 
     def end(self, lease: BlobLease) -> None:
         with self.lock:

@@ -5,7 +5,8 @@ becomes a blob by a rename after its bytes are on disk, so a blob name never sta
 be emptied whenever no writer is alive. ``<root>/packages/<sha256>`` is what a worker unpacked from a blob, and goes
 when the blob does. A file leaves in two steps: a rename into ``<root>/condemned``, which can be
 taken back, then the removal. ``<root>/quarantine`` keeps corrupt files. Only regular files count as blobs; links and
-folders that somebody put there are never followed.
+folders that somebody put there are never followed. Whether the folder is a store at all is told by its marker, see
+``store_marker``.
 
 All functions block, except making a writer; the service calls them from worker threads. One service at a time may use
 a root.
@@ -17,28 +18,32 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
-import shutil
 import stat
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
 
+from synapse_service.catalog.blob_files import (
+    DIGEST,
+    BlobError,
+    Identity,
+    full_disks,
+    identity,
+    regular,
+    remove_tree,
+    sizes_of,
+    sync_file,
+    sync_folder,
+    tree_bytes,
+    unlink,
+)
 from synapse_service.catalog.blob_leases import BlobLease, BlobLeases
-
-if sys.platform == "darwin":
-    import fcntl
+from synapse_service.catalog.store_marker import StorageUnavailable, read_marker
 
 CHUNK_BYTES: Final = 1 << 20
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
-
-_Identity = tuple[int, int, int, int]
-"""Inode, size, modification and change time of a file: while they stay, its bytes stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,6 @@ class Condemned:
     path: Path
 
 
-class BlobError(Exception):
-    """A file could not be stored or is not what it should be."""
-
-
 class DigestMismatch(BlobError):
     """The bytes differ from what was expected. ``actual`` is None when there is no file."""
 
@@ -75,17 +76,6 @@ class DigestMismatch(BlobError):
     def __str__(self) -> str:
         found = f"has SHA-256 {self.actual.sha256} ({self.actual.size} bytes)" if self.actual else "is missing"
         return f"{self.name} {found}, expected {self.expected_sha256}"
-
-
-class StorageFull(BlobError):
-    """The disk that holds the store has no room left."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path))
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"no space is left on the disk that holds {self.path}"
 
 
 class BlobWriter:
@@ -106,7 +96,7 @@ class BlobWriter:
     def write(self, data: bytes) -> None:
         """Append ``data``; raises :class:`StorageFull`."""
         rest = memoryview(data)
-        with _storage_full(self._path):
+        with full_disks(self._path):
             stream = self._open()
             while rest:
                 # A disk that is nearly full takes a part of the bytes and says so only in this number.
@@ -141,15 +131,15 @@ class BlobWriter:
     ) -> Blob:
         """Check the file and make it a blob, which ``lease`` then holds; a mismatch leaves nothing behind."""
         blob = self.check(name, expected_sha256, expected_size)
-        with _storage_full(self._path):
+        with full_disks(self._path):
             stream = self._open()
-            _sync_file(stream)
+            sync_file(stream)
             stream.close()
             if lease is not None:
                 lease.add(blob.sha256)
             self._path.replace(self._store.path(blob.sha256))
             self.published = True
-            _sync_folder(self._store.blobs)
+            sync_folder(self._store.blobs)
         return blob
 
     def discard(self) -> None:
@@ -174,26 +164,39 @@ class BlobStore:
     """
 
     def __init__(self, root: Path) -> None:
+        self.leases = BlobLeases()
+        self.store_id: str | None = None
+        self._on_quarantine: list[Callable[[str], None]] = []
+        self.relocate(root)
+
+    def relocate(self, root: Path, like: BlobStore | None = None) -> None:
+        """Go on under another folder, with what ``like``, a store there, has verified. Nobody may hold a file."""
         self.root = root
         self.blobs = root / "blobs"
         self.staging = root / "staging"
         self.packages = root / "packages"
-        self.leases = BlobLeases()
         self._condemned = root / "condemned"
         self._quarantine = root / "quarantine"
-        self._verified: dict[str, _Identity] = {}
-        self._found_corrupt: dict[str, _Identity] = {}
-        self._on_quarantine: list[Callable[[str], None]] = []
+        self._verified: dict[str, Identity] = {} if like is None else dict(like._verified)
+        self._found_corrupt: dict[str, Identity] = {}
+
+    def require_present(self) -> None:
+        """Raise StorageUnavailable when the folder isn't this store's any more: what is missing then isn't gone.
+
+        A store without an id is always there.
+        """
+        if self.store_id is not None and read_marker(self.root) != self.store_id:
+            raise StorageUnavailable("disk_missing", self.root)
 
     def prepare(self) -> None:
         """Create the folders, empty the staging area that a dead process may have left, and drop stray packages."""
         for folder in (self.blobs, self.staging, self.packages, self._condemned):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for unpacked in self.packages.iterdir():
-            if not _DIGEST.match(unpacked.name) or self.find(unpacked.name) is None:
-                _remove_tree(unpacked)
+            if not DIGEST.match(unpacked.name) or self.find(unpacked.name) is None:
+                remove_tree(unpacked)
         for leftover in self.staging.iterdir():
-            _remove_tree(leftover)
+            remove_tree(leftover)
 
     def path(self, sha256: str) -> Path:
         """Where the blob is, or would be."""
@@ -201,16 +204,20 @@ class BlobStore:
 
     def find(self, sha256: str) -> Blob | None:
         """The stored blob, judged by its name alone."""
-        status = _regular(self.path(sha256))
+        status = regular(self.path(sha256))
         return Blob(sha256, status.st_size) if status else None
 
     def sizes(self) -> dict[str, int]:
         """Every blob with the bytes that it takes, those of what was unpacked from it included."""
-        return {sha256: size + _tree_bytes(self.packages / sha256) for sha256, size in _sizes(self.blobs)}
+        return {sha256: size + tree_bytes(self.packages / sha256) for sha256, size in sizes_of(self.blobs)}
+
+    def file_sizes(self) -> dict[str, int]:
+        """Every blob with the size of its own file."""
+        return dict(sizes_of(self.blobs))
 
     def staged_bytes(self) -> int:
         """Bytes of files that are arriving."""
-        return sum(status.st_size for path in self.staging.iterdir() if (status := _regular(path)) is not None)
+        return sum(status.st_size for path in self.staging.iterdir() if (status := regular(path)) is not None)
 
     def writer(self) -> BlobWriter:
         """A new file in the staging area."""
@@ -246,18 +253,19 @@ class BlobStore:
     def verify(self, sha256: str, size: int, name: str) -> Path:
         """The path of a blob whose bytes have just been proven; raises :class:`DigestMismatch`."""
         path = self.path(sha256)
-        status = _regular(path)
+        status = regular(path)
         if status is None:
+            self.require_present()
             raise DigestMismatch(name, sha256, size, None)
-        identity = _identity(status)
-        if self._verified.get(sha256) != identity:
+        found = identity(status)
+        if self._verified.get(sha256) != found:
             with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as stream:
                 actual = hashlib.file_digest(stream, "sha256").hexdigest()
             if actual != sha256 or status.st_size != size:
                 self._verified.pop(sha256, None)
-                self._found_corrupt[sha256] = identity
+                self._found_corrupt[sha256] = found
                 raise DigestMismatch(name, sha256, size, Blob(actual, status.st_size))
-            self._verified[sha256] = identity
+            self._verified[sha256] = found
         return path
 
     def quarantine(self, sha256: str) -> None:
@@ -265,10 +273,11 @@ class BlobStore:
 
         It is kept aside under its name so that it can be looked at. A file that has been replaced since is left alone.
         """
+        self.require_present()
         path = self.path(sha256)
         corrupt = self._found_corrupt.pop(sha256, None)
-        status = _regular(path)
-        if corrupt is not None and status is not None and _identity(status) != corrupt:
+        status = regular(path)
+        if corrupt is not None and status is not None and identity(status) != corrupt:
             return
         self._quarantine.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
@@ -283,11 +292,11 @@ class BlobStore:
 
     def quarantined(self) -> dict[str, int]:
         """The corrupt files that are kept aside, with their sizes."""
-        return dict(_sizes(self._quarantine)) if self._quarantine.is_dir() else {}
+        return dict(sizes_of(self._quarantine)) if self._quarantine.is_dir() else {}
 
     def forget_quarantined(self, sha256: str) -> int:
         """Remove a corrupt file; the bytes that this gives back."""
-        return _unlink(self._quarantine / sha256)
+        return unlink(self._quarantine / sha256)
 
     # --- removal ---
 
@@ -295,7 +304,7 @@ class BlobStore:
         """Take a blob out of the store, unless somebody holds it. The caller knows that nothing stored needs it."""
         path = self.path(sha256)
         with self.leases.unless_held(sha256) as free:
-            status = _regular(path)
+            status = regular(path)
             if not free or status is None:
                 return None
             condemned = Condemned(sha256, status.st_size, self._condemned / f"{sha256}.{uuid4().hex}")
@@ -307,9 +316,9 @@ class BlobStore:
         """Files that a dead process had condemned and not removed."""
         found = []
         for path in self._condemned.iterdir():
-            status = _regular(path)
+            status = regular(path)
             sha256 = path.name.partition(".")[0]
-            if status is not None and _DIGEST.match(sha256):
+            if status is not None and DIGEST.match(sha256):
                 found.append(Condemned(sha256, status.st_size, path))
         return found
 
@@ -322,76 +331,7 @@ class BlobStore:
 
     def destroy(self, condemned: Condemned) -> int:
         """Remove a condemned file for good, and what was unpacked from it; the bytes that this gives back."""
-        freed = _unlink(condemned.path)
+        freed = unlink(condemned.path)
         if self.find(condemned.sha256) is None:
-            freed += _remove_tree(self.packages / condemned.sha256)
+            freed += remove_tree(self.packages / condemned.sha256)
         return freed
-
-
-def _regular(path: Path) -> os.stat_result | None:
-    # A link in the store was put there by somebody else; it is treated as no blob at all.
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return None
-    return status if stat.S_ISREG(status.st_mode) else None
-
-
-def _identity(status: os.stat_result) -> _Identity:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
-    for path in folder.iterdir():
-        status = _regular(path)
-        if status is not None and _DIGEST.match(path.name):
-            yield path.name, status.st_size
-
-
-def _unlink(path: Path) -> int:
-    status = _regular(path)
-    path.unlink(missing_ok=True)
-    return status.st_size if status is not None else 0
-
-
-def _tree_bytes(folder: Path) -> int:
-    """Bytes of the files in a folder and below it; none if it isn't there."""
-    found = (Path(above, name) for above, _, names in os.walk(folder) for name in names)
-    return sum(status.st_size for path in found if (status := _regular(path)) is not None)
-
-
-def _remove_tree(path: Path) -> int:
-    """Remove a file, a link, or a folder with all that it holds, if it is there; the bytes that this gives back."""
-    if path.is_symlink() or not path.is_dir():
-        return _unlink(path)
-    freed = _tree_bytes(path)
-    shutil.rmtree(path)
-    return freed
-
-
-def _sync_file(stream: BinaryIO) -> None:
-    if sys.platform == "darwin":
-        # There fsync only reaches the drive, which may keep the bytes in its own memory.
-        fcntl.fcntl(stream.fileno(), fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(stream.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _storage_full(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _FULL:
-            raise StorageFull(path) from error
-        raise

@@ -88,6 +88,10 @@ class Collector:
         the files can't be moved; then nothing has changed. It should not be cancelled: what it was doing would be
         settled at the next start only.
         """
+        with self._blobs.leases.using():
+            return await self._remove(change)
+
+    async def _remove(self, change: Callable[[], tuple[T, Iterable[str]]]) -> tuple[T, Collected]:
         live = self._roots.live()
         condemned: list[Condemned] = []
 
@@ -109,7 +113,7 @@ class Collector:
 
     async def collect(self) -> tuple[Collected, Survey]:
         """Remove every file that nobody needs, and the corrupt ones; returns what went, and what is there now."""
-        with self._disk_failures():
+        with self._blobs.leases.using(), self._disk_failures():
             sizes = await disk_work(self._blobs.sizes)
             _, collected = await self.remove(lambda: (None, sizes))
             digests, freed = list(collected.digests), collected.freed_bytes
@@ -120,7 +124,7 @@ class Collector:
 
     async def survey(self) -> Survey:
         """Who needs which file."""
-        with self._disk_failures():
+        with self._blobs.leases.using(), self._disk_failures():
             sizes = await disk_work(self._blobs.sizes)
             quarantined = await disk_work(self._blobs.quarantined)
         live = self._roots.live()
@@ -129,6 +133,7 @@ class Collector:
 
     def _condemn(self, digests: Iterable[str], needed: Holders) -> list[Condemned]:
         """The first phase, inside a transaction."""
+        self._blobs.require_present()
         condemned: list[Condemned] = []
         try:
             for sha256 in digests:
@@ -145,7 +150,7 @@ class Collector:
         try:
             yield
         except OSError as error:
-            raise disk_failure(error, self._blobs.root) from error
+            raise disk_failure(error, self._blobs) from error
 
     def _destroy(self, condemned: Condemned) -> int:
         """The second phase. What can't be removed now is removed at the next start, and counts as not freed."""

@@ -10,7 +10,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from synapse_service.catalog.blobs import BlobStore, DigestMismatch, StorageFull
+from synapse_service.catalog.blob_files import StorageFull
+from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.compiled import CatalogEntry, PinnedFile
 from synapse_service.catalog.disk_work import disk_work
 from synapse_service.catalog.download_job import LiveDownload, Staged

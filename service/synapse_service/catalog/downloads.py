@@ -157,7 +157,7 @@ class Downloads:
             except BaseException as error:
                 fresh.lease.release()
                 if isinstance(error, OSError):
-                    raise disk_failure(error, self._blobs.root) from error
+                    raise disk_failure(error, self._blobs) from error
                 raise
             if job_id == fresh.job_id:
                 self._begin(fresh)
@@ -215,7 +215,7 @@ class Downloads:
         except SynapseError as error:
             failure = error
         except OSError as error:
-            failure = disk_failure(error, self._blobs.root)
+            failure = disk_failure(error, self._blobs)
         except Exception as error:  # noqa: BLE001 - the edge of the job's own task: its clients must learn that it ended
             _log.error("download_lost", job_id=job.job_id, catalog_id=job.entry.id, where=where(error))
             message = f"the download failed unexpectedly; the log tells where under its id {job.job_id}"

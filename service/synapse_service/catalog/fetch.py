@@ -10,11 +10,12 @@ import asyncio
 import threading
 from pathlib import Path
 
+from synapse_service.catalog.blob_files import StorageFull
 from synapse_service.catalog.blob_leases import BlobLease
-from synapse_service.catalog.blobs import Blob, BlobStore, DigestMismatch, StorageFull
+from synapse_service.catalog.blobs import Blob, BlobStore, DigestMismatch
 from synapse_service.catalog.disk_work import disk_work
 from synapse_service.catalog.http_body import BodyFetcher
-from synapse_service.catalog.refusals import digest_refusal, storage_full
+from synapse_service.catalog.refusals import digest_refusal, disk_failure, storage_full
 from synapse_service.catalog.sources import RemoteFile, Source
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
@@ -45,6 +46,8 @@ class Fetcher:
         except StorageFull as error:
             raise storage_full(source.name, error) from error
         except OSError as error:
+            if source.path is None or str(error.filename).startswith(str(self._blobs.root)):
+                raise disk_failure(error, self._blobs) from error
             raise SynapseError(
                 "invalid_request",
                 f"the file can't be read: {error.strerror or error}: {source.path or source.name}",

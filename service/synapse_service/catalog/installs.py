@@ -102,6 +102,12 @@ class Installs:
         for manifest in manifests:
             self._manifests.pop(manifest.manifest_digest, None)
 
+    def replaced(self, manifests: Iterable[InstalledManifest]) -> None:
+        """Other files are in the store now, and a transaction has left these installs."""
+        before, self._manifests = self._manifests, {found.manifest_digest: found for found in manifests}
+        gone = [found.catalog_id for digest, found in before.items() if digest not in self._manifests]
+        self._changed(dict.fromkeys(gone))
+
     @contextmanager
     def withdrawn(self, catalog_id: str) -> Iterator[None]:
         """A ``with`` block in which the entry counts as not installed, so that nobody begins to use it."""
@@ -179,4 +185,7 @@ def missing_files(blobs: BlobStore, entry: CatalogEntry) -> list[str]:
     """The digests of an entry's files that aren't in the store in their size. Looks at the disk."""
     files = [file for _, file in entry.spec.files.by_role()]
     found = {file.sha256: blobs.find(file.sha256) for file in files}
-    return [file.sha256 for file in files if (blob := found[file.sha256]) is None or blob.size != file.size]
+    missing = [file.sha256 for file in files if (blob := found[file.sha256]) is None or blob.size != file.size]
+    if missing:
+        blobs.require_present()
+    return missing

@@ -23,8 +23,12 @@ class Pins:
 
     def restore(self) -> None:
         """Read what earlier processes pinned. Blocks; for boot."""
+        self.replaced(self._store.read_sync(stored_pins))
+
+    def replaced(self, pins: Iterable[tuple[str, ModelPin]]) -> None:
+        """These are the pins now, each with its model."""
         self._kept = {}
-        for subject, pin in self._store.read_sync(stored_pins):
+        for subject, pin in pins:
             self._kept.setdefault(subject, []).append(pin)
 
     def has(self, subject: str) -> bool:

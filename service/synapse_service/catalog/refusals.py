@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from synapse_service.catalog.blobs import DigestMismatch, StorageFull
+from synapse_service.catalog.blob_files import StorageFull
+from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.compiled import Catalog, CatalogEntry
+from synapse_service.catalog.store_marker import StorageUnavailable
 from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.results import Holder
 
@@ -49,8 +50,15 @@ def storage_full(file: str, error: StorageFull) -> SynapseError:
     return fetch_failed(file, "storage_full", f"{error}; free some space and try again")
 
 
-def disk_failure(error: OSError, path: Path) -> SynapseError:
-    """A fault of the disk that holds the models, other than being full."""
+def disk_failure(error: OSError, blobs: BlobStore) -> SynapseError:
+    """A fault of the disk that holds the models, other than being full. Looks whether the disk is there at all."""
+    path = blobs.root
+    try:
+        blobs.require_present()
+    except StorageUnavailable as gone:
+        return gone
+    except OSError:
+        pass  # It is there, and answers with errors.
     reason = "read_only" if error.errno in _READ_ONLY else "io_error"
     where = error.filename or path
     return SynapseError(

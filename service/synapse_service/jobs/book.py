@@ -137,6 +137,12 @@ class JobBook:
         await asyncio.shield(job.accepted)
         return job
 
+    async def ended(self, job: LiveJob) -> None:
+        """Wait until a job's work is over and its end is written, or could not be."""
+        task = self._tasks.get(job.job_id)
+        if task is not None:
+            await asyncio.wait([task])
+
     async def status(self, job_id: str) -> JobStatus:
         """Where a job stands; raises ``invalid_request`` for an id that is unknown or expired."""
         job = self._in_memory().get(job_id)

@@ -44,6 +44,14 @@ _PAGE: Final = """
     WHERE job.job_id = ?
 """
 
+# As text, like the one above: the models take longer to build a page's statements than the disk takes to flush it.
+_ADD_PAGE: Final = """
+    INSERT INTO result_page (submission_id, page_index, ordinals, payload, table_epoch, equivalent_to)
+    VALUES (?, ?, ?, ?, ?, ?)
+"""
+_COUNT_PAGE: Final = "UPDATE submission SET pages = ?, items_done = ? WHERE submission_id = ?"
+_COUNT_ITEMS: Final = "UPDATE job SET items_done = ? WHERE job_id = ?"
+
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
     """What a submission is: fixed when it is first accepted."""
@@ -155,17 +163,14 @@ def commit_page(
 ) -> None:
     """Make a page visible: its bytes, its place, the counters, and the equivalences as they are in this transaction."""
     now = reading(fingerprint)
-    ResultPage.create(
-        submission=submission_id,
-        page_index=page_index,
-        ordinals=page.ordinals.tobytes(),
-        payload=page.payload,
-        table_epoch=now.epoch,
-        equivalent_to=msgspec.json.encode(now.equivalents).decode(),
-    )
-    counters = {Submission.pages: page_index + 1, Submission.items_done: items_done}
-    Submission.update(counters).where(Submission.submission_id == submission_id).execute()
-    Job.update(items_done=items_done).where(Job.job_id == job_id).execute()
+    equivalents = msgspec.json.encode(now.equivalents).decode()
+    added = (submission_id, page_index, page.ordinals.tobytes(), page.payload, now.epoch, equivalents)
+    for statement, values in (
+        (_ADD_PAGE, added),
+        (_COUNT_PAGE, (page_index + 1, items_done, submission_id)),
+        (_COUNT_ITEMS, (items_done, job_id)),
+    ):
+        DATABASE.execute_sql(statement, values)  # type: ignore[no-untyped-call]
 
 
 def read_page(job_id: str, cursor: int) -> StoredPage:

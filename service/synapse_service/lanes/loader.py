@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_engines.worker.protocol import SELF_TEST_REVISION, BackendName, LoadSpec, Ready
 from synapse_service.catalog.blobs import BlobStore, DigestMismatch
 from synapse_service.catalog.refusals import digest_refusal
+from synapse_service.catalog.store_marker import StorageUnavailable
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, read_config
@@ -99,6 +101,10 @@ class Loader:
         self, model: LaneModel, backend: BackendName, watch: WorkerWatch = NOBODY
     ) -> tuple[WorkerProcess, Ready]:
         """A worker on any backend, and what it said when it was ready."""
+        with self._store_of(model):
+            return await self._start(model, backend, watch)
+
+    async def _start(self, model: LaneModel, backend: BackendName, watch: WorkerWatch) -> tuple[WorkerProcess, Ready]:
         config = await asyncio.to_thread(self._prove, model)
         artifact_digest = f"{SELF_TEST_REVISION}:{model.model_digest}"
         known = await self._known_values(model.fingerprint, artifact_digest)
@@ -132,7 +138,27 @@ class Loader:
 
     async def load_tokenizer(self, model: LaneModel) -> SanitisedTokenizer:
         """The model's tokenizer, from a blob that is proven first; raises ``artifact_invalid``."""
-        return await asyncio.to_thread(self._load_tokenizer, model)
+        with self._store_of(model):
+            return await asyncio.to_thread(self._load_tokenizer, model)
+
+    @contextmanager
+    def _store_of(self, model: LaneModel) -> Iterator[None]:
+        """A ``with`` block in which the model's files stay where they are; refuses when they are not there now."""
+        try:
+            with self._blobs.leases.using():
+                yield
+        except StorageUnavailable as unavailable:
+            if unavailable.reason == "moving":
+                raise SynapseError("model_loading", unavailable.message) from unavailable
+            raise SynapseError(
+                "artifact_invalid",
+                unavailable.message,
+                details={
+                    "model_id": model.lane_id,
+                    "file": model.file("model").name,
+                    "reason": unavailable.reason,
+                },
+            ) from unavailable
 
     def _prove(self, model: LaneModel) -> dict[str, Any]:
         """Prove every file of the model by its digest; its configuration."""

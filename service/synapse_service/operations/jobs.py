@@ -13,10 +13,11 @@ from synapse_service.store.models import TERMINAL_JOB_STATES
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import invalid_state
+from synapse_wire.messages import HOLE, Spliced
 
 
 class EncodedPage(r.Envelope, frozen=True, kw_only=True):
-    """``results.EmbedPage`` with the items as they are stored: already JSON, copied and never encoded again."""
+    """``results.EmbedPage`` with a hole for the items as they are stored: already JSON, and never encoded again."""
 
     job_id: str
     state: str
@@ -40,7 +41,7 @@ class JobOperations:
         router.add("embed.result", self.result)
         router.add("job.resume", self.resume)
 
-    async def result(self, call: Call, params: p.EmbedResult) -> EncodedPage:
+    async def result(self, call: Call, params: p.EmbedResult) -> Spliced:
         """One page, or an empty one when the job has not got that far."""
         cursor = params.cursor or 0
         # Asked first: an end that is known by now has no page after it that the read below could miss.
@@ -62,7 +63,7 @@ class JobOperations:
         after = cursor + 1 if page.payload is not None else cursor
         state = ended or page.state
         more = after < page.pages or state not in TERMINAL_JOB_STATES
-        return EncodedPage(
+        head = EncodedPage(
             fingerprint=page.binding.fingerprint,
             table_epoch=epoch,
             dims=page.binding.dims,
@@ -72,10 +73,11 @@ class JobOperations:
             job_id=page.job_id,
             state=state,
             page_index=cursor,
-            items=msgspec.Raw(payload),
+            items=HOLE,
             pages_available=page.pages,
             next_cursor=after if more else None,
         )
+        return Spliced(head, payload)
 
     async def resume(self, call: Call, params: p.JobRef) -> r.JobStatus:
         """Take up a job that paused for a credential; raises ``invalid_request`` for any other."""

@@ -48,6 +48,7 @@ from synapse_wire.params.service import (
     SettingsSet,
     Topic,
 )
+from synapse_wire.params.storage import StorageMove
 
 __all__ = [
     "DEFAULT_DRAIN_MS",
@@ -101,6 +102,7 @@ __all__ = [
     "SettingsGet",
     "SettingsSet",
     "Sha256",
+    "StorageMove",
     "Topic",
     "Url",
     "VectorEncoding",

@@ -47,7 +47,7 @@ class ServiceShutdown(Params, frozen=True, kw_only=True):
     force: bool | None = None
 
 
-Topic = Literal["service", "settings", "log", "jobs", "downloads", "lanes", "models"]
+Topic = Literal["service", "settings", "log", "jobs", "downloads", "lanes", "models", "storage"]
 
 
 class EventsSubscribe(Params, frozen=True, kw_only=True):

@@ -58,6 +58,7 @@ from synapse_wire.results.service import (
     ShuttingDown,
     Subscribed,
 )
+from synapse_wire.results.storage import StorageMove, StorageStatus
 
 __all__ = [
     "AdmissionStatus",
@@ -123,6 +124,8 @@ __all__ = [
     "Setting",
     "Settings",
     "ShuttingDown",
+    "StorageMove",
+    "StorageStatus",
     "Subscribed",
     "TruncationDisclosure",
 ]

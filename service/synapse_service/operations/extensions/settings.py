@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from synapse_service.config import SettingsStore
 from synapse_service.events import EventHub
 from synapse_service.router import Call, Router
+from synapse_wire.errors import invalid_state
 from synapse_wire.params import SettingsGet, SettingsSet
 from synapse_wire.results import Settings
+
+STORAGE: Final = "storage_dir"
 
 
 def register(router: Router, store: SettingsStore, hub: EventHub) -> None:
@@ -23,6 +28,12 @@ def register(router: Router, store: SettingsStore, hub: EventHub) -> None:
         return Settings(settings=store.describe(params.names))
 
     def put(call: Call, params: SettingsSet) -> Settings:
+        if STORAGE in params.values:
+            raise invalid_state(
+                f"{STORAGE} is changed by storage.move (`synapse models storage move`), which takes the models along",
+                setting=STORAGE,
+                operation="storage.move",
+            )
         return Settings(settings=store.set(params.values))
 
     router.add_inline("settings.get", get)

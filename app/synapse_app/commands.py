@@ -1,0 +1,121 @@
+"""What a person can ask the service to do, as coroutines that return how it ended and never raise a refusal.
+
+A page calls one of these through its ``spawn`` and shows the :class:`Refused` of the outcome, if it is one. What was
+changed is read again at once, so the picture doesn't wait for an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from synapse_app import reducers
+from synapse_app.link import ServiceLink
+from synapse_app.problems import Problem, problem_of
+from synapse_app.service_process import ServiceProcess
+from synapse_app.state import LinkState, StateStore
+from synapse_client import AsyncClient
+from synapse_client.errors import ClientError
+from synapse_wire import results as r
+from synapse_wire.errors import SynapseError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """It was carried out; ``value`` is what the service answered."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It was not, or nobody knows whether it was; ``problem`` says which and what to do."""
+
+    problem: Problem
+
+
+Outcome: TypeAlias = Done[T] | Refused
+
+
+class Commands:
+    """See above. One for the application."""
+
+    def __init__(self, link: ServiceLink, store: StateStore, process: ServiceProcess) -> None:
+        self._link = link
+        self._store = store
+        self._process = process
+
+    async def ask(self, request: Callable[[AsyncClient], Awaitable[T]], *stale: str) -> Outcome[T]:
+        """Any request; the listings named in ``stale`` are read again after it. For questions that only a page has."""
+        try:
+            value = await request(self._link.client)
+        except (SynapseError, ClientError) as error:
+            return Refused(problem_of(error))
+        finally:
+            if stale:
+                self._link.read_again(*stale)
+        return Done(value)
+
+    async def call(self, method: str, params: Mapping[str, Any] | None = None, *stale: str) -> Outcome[Any]:
+        """Any operation by its name, for those that the client has no method for; plain dictionaries."""
+        return await self.ask(lambda client: client.call(method, params), *stale)
+
+    # --- models ---
+
+    async def download(self, catalog_id: str) -> Outcome[r.DownloadStatus]:
+        return await self.ask(
+            lambda client: client.models_download(catalog_id), reducers.DOWNLOADS, reducers.CATALOG, reducers.JOBS
+        )
+
+    async def cancel_download(self, job_id: str) -> Outcome[r.DownloadStatus]:
+        return await self.ask(
+            lambda client: client.models_download_cancel(job_id), reducers.DOWNLOADS, reducers.CATALOG, reducers.JOBS
+        )
+
+    async def remove(self, catalog_id: str) -> Outcome[r.ModelRemoved]:
+        return await self.ask(
+            lambda client: client.models_remove(catalog_id), reducers.CATALOG, reducers.MODELS, reducers.USAGE
+        )
+
+    async def unload(self, lane_id: str) -> Outcome[r.ModelUnloaded]:
+        return await self.ask(lambda client: client.model_unload(lane_id), reducers.MODELS)
+
+    # --- jobs ---
+
+    async def cancel_job(self, job_id: str) -> Outcome[r.JobStatus]:
+        return await self.ask(lambda client: client.jobs_cancel(job_id), reducers.JOBS)
+
+    # --- settings and the service ---
+
+    async def change_settings(self, values: Mapping[str, Any]) -> Outcome[r.Settings]:
+        """Change settings; None takes one back to its default."""
+        outcome = await self.ask(lambda client: client.settings_set(values))
+        if isinstance(outcome, Done):
+            self._store.apply(partial(reducers.settings_read, settings=outcome.value))
+        return outcome
+
+    async def diagnostics(self) -> Outcome[r.Diagnostics]:
+        return await self.ask(AsyncClient.diagnostics)
+
+    def start_service(self) -> None:
+        self._link.start_service()
+
+    async def stop_service(self, *, force: bool = False) -> Outcome[None]:
+        """Ask the service to stop and wait until its process has ended. Only then it counts as stopped.
+
+        Without ``force`` it is refused while something is held, with the ``holders`` in the problem's details.
+        """
+        info = self._store.state.service
+        outcome = await self.ask(lambda client: client.shutdown(force=force))
+        if isinstance(outcome, Refused):
+            return outcome
+        self._link.stopping()
+        if info is not None and not await self._process.wait_ended(info.pid):
+            self._link.not_stopping()
+            return Refused(Problem("still_running", f"Process {info.pid} still runs.", {"pid": info.pid}))
+        self._store.apply(partial(reducers.moved, link=LinkState.STOPPED))
+        return Done(None)

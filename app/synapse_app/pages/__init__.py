@@ -1,0 +1,16 @@
+"""The pages of the window, in the order of the navigation. ``base`` says what a page is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from synapse_app.pages.activity import ActivityPage
+from synapse_app.pages.base import Page, PageContext
+from synapse_app.pages.settings import SettingsPage
+
+PAGES: Final[tuple[type[Page], ...]] = (
+    ActivityPage,
+    SettingsPage,
+)
+
+__all__ = ["PAGES", "Page", "PageContext"]

@@ -1,0 +1,198 @@
+"""How the picture changes: pure functions from what the service sent and the old picture to the new one.
+
+Listings and events travel on two connections, so an older listing may arrive after a newer event. Rows that only move
+forward (jobs, downloads) are therefore merged: an end is never taken back, and progress never falls. What can't be
+merged that way (models, the catalog) is read again after every event that differs, which :func:`to_read` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from synapse_app.problems import Problem
+from synapse_app.state import LOG_ENTRIES, AppState, LinkState, LogPicture
+from synapse_client.events import Event
+from synapse_wire import results as r
+
+TOPICS: Final = ("service", "settings", "log", "jobs", "downloads", "lanes", "models")
+
+MODELS, CATALOG, JOBS, DOWNLOADS, USAGE = "models.list", "models.catalog", "jobs.list", "downloads.list", "cache.usage"
+LISTINGS: Final = (MODELS, CATALOG, JOBS, DOWNLOADS, USAGE)
+
+_OF_TOPIC: Final[Mapping[str, tuple[str, ...]]] = {
+    "jobs": (JOBS,),
+    "downloads": (DOWNLOADS,),
+    "lanes": (MODELS,),
+    "models": (MODELS, CATALOG, USAGE),
+}
+
+Row = TypeVar("Row", r.JobRow, r.DownloadRow)
+T = TypeVar("T")
+
+
+# --- the link ---
+
+
+def linked(state: AppState, hello: r.Hello) -> AppState:
+    """Greeted. Listings of an earlier connection stay on the screen until they are read again."""
+    return replace(
+        state,
+        link=LinkState.CONNECTED,
+        problem=None,
+        version=hello.server_version,
+        offers=frozenset(hello.operations) | frozenset(hello.extensions),
+        log=state.log if state.service and state.service.module_generation == hello.module_generation else LogPicture(),
+        read=frozenset(),
+    )
+
+
+def moved(state: AppState, link: LinkState, problem: Problem | None = None) -> AppState:
+    """The link changed its state."""
+    if (state.link, state.problem) == (link, problem):
+        return state
+    return replace(state, link=link, problem=problem)
+
+
+# --- listings ---
+
+
+def models_read(state: AppState, listing: r.ModelsList) -> AppState:
+    return _noted(replace(state, lanes={row.model_id: row for row in listing.models}), MODELS)
+
+
+def catalog_read(state: AppState, listing: r.ModelsCatalog) -> AppState:
+    return _noted(replace(state, catalog={model.id: model for model in listing.models}), CATALOG)
+
+
+def jobs_read(state: AppState, listing: r.JobsList) -> AppState:
+    return _noted(replace(state, jobs=_merged(state.jobs, listing.jobs)), JOBS)
+
+
+def downloads_read(state: AppState, listing: r.DownloadsList) -> AppState:
+    return _noted(replace(state, downloads=_merged(state.downloads, listing.downloads)), DOWNLOADS)
+
+
+def usage_read(state: AppState, usage: r.CacheUsage) -> AppState:
+    return _noted(replace(state, usage=usage), USAGE)
+
+
+def settings_read(state: AppState, settings: r.Settings) -> AppState:
+    """All settings, or some of them as ``settings.set`` answers."""
+    return replace(state, settings={**state.settings, **{setting.name: setting for setting in settings.settings}})
+
+
+def info_read(state: AppState, info: r.ServiceInfo) -> AppState:
+    return replace(state, service=info)
+
+
+def _noted(state: AppState, listing: str) -> AppState:
+    return state if listing in state.read else replace(state, read=state.read | {listing})
+
+
+# --- events ---
+
+
+def happened(state: AppState, event: Event) -> AppState:
+    """One event. A topic of a newer service that isn't known here changes nothing."""
+    match event.topic:
+        case "service":
+            return info_read(state, msgspec.convert(event.data, r.ServiceInfo))
+        case "settings":
+            return settings_read(state, msgspec.convert(event.data, r.Settings))
+        case "log":
+            return logged(
+                state, msgspec.convert(event.data, r.LogTail), missed=0 if event.kind == "snapshot" else event.missed
+            )
+        case "jobs":
+            rows = msgspec.convert(_rows(event), list[r.JobRow])
+            return replace(state, jobs=_updated(state.jobs, rows))
+        case "downloads":
+            arrived = msgspec.convert(_rows(event), list[r.DownloadRow])
+            return replace(state, downloads=_updated(state.downloads, arrived))
+        case "lanes" | "models":
+            return _summarised(state, _rows(event))
+        case _:
+            return state
+
+
+def to_read(state: AppState, event: Event) -> frozenset[str]:
+    """The listings that ``event`` makes stale. ``state`` is the picture before it.
+
+    A snapshot is the beginning or the repair of a gap: snapshots of jobs and downloads leave out what has ended, so
+    their listings are read too.
+    """
+    listings = frozenset(_OF_TOPIC.get(event.topic, ()))
+    if event.kind == "snapshot" or event.missed:
+        return listings
+    if event.topic in ("lanes", "models"):
+        return listings if _summarised(state, _rows(event)) is not state else frozenset()
+    return frozenset()
+
+
+def logged(state: AppState, tail: r.LogTail, missed: int = 0) -> AppState:
+    """New log entries; what is here already is not taken twice."""
+    log = state.log
+    fresh = [entry for entry in tail.entries if entry.seq > log.last_seq]
+    lost = tail.dropped if log.entries else 0
+    if not fresh and not missed:
+        return state
+    entries = (*log.entries, *fresh)
+    over = max(0, len(entries) - LOG_ENTRIES)
+    return replace(state, log=LogPicture(entries[over:], log.dropped + lost + missed))
+
+
+def _rows(event: Event) -> list[Any]:
+    return list(event.data) if event.kind == "snapshot" else [event.data]
+
+
+def _summarised(state: AppState, summaries: Iterable[Mapping[str, Any]]) -> AppState:
+    """The same picture when the summaries tell nothing new, so that progress alone makes nobody read the catalog."""
+    lanes, catalog, told = dict(state.lanes), dict(state.catalog), dict(state.told)
+    for summary in summaries:
+        if (lane_id := summary.get("lane_id")) is not None:
+            told[lane_id] = summary
+            if (lane := lanes.get(lane_id)) is not None:
+                now = "quarantined" if summary.get("quarantined") else summary["state"]
+                lanes[lane_id] = msgspec.structs.replace(lane, state=now)
+        elif (model := catalog.get(summary.get("catalog_id", ""))) is not None:
+            catalog[model.id] = msgspec.structs.replace(model, install_state=summary["install_state"])
+    if (lanes, catalog, told) == (state.lanes, state.catalog, state.told):
+        return state
+    return replace(state, lanes=lanes, catalog=catalog, told=told)
+
+
+# --- rows that only move forward ---
+
+
+def _updated(rows: Mapping[str, Row], fresh: Iterable[Row]) -> Mapping[str, Row]:
+    """``rows`` with ``fresh`` ones in front, or in the place of those that they follow."""
+    known = dict(rows)
+    added: dict[str, Row] = {}
+    for row in fresh:
+        old = known.get(row.job_id)
+        if old is None:
+            added[row.job_id] = row
+        else:
+            known[row.job_id] = _later(old, row)
+    return {**added, **known} if added else known
+
+
+def _merged(rows: Mapping[str, Row], listing: Iterable[Row]) -> Mapping[str, Row]:
+    """The listing, in its order, but no row behind what an event has told already."""
+    return {row.job_id: row if (old := rows.get(row.job_id)) is None else _later(old, row) for row in listing}
+
+
+def _later(old: Row, new: Row) -> Row:
+    if old.terminal_ms is not msgspec.UNSET and new.terminal_ms is msgspec.UNSET:
+        return old
+    if new.terminal_ms is msgspec.UNSET and _progress(new) < _progress(old):
+        return old
+    return new
+
+
+def _progress(row: r.JobRow | r.DownloadRow) -> int:
+    return row.items_done if isinstance(row, r.JobRow) else row.bytes_done

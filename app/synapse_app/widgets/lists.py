@@ -1,0 +1,45 @@
+"""A list view over :class:`RowsModel`, set up the same way everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QEvent, Qt
+from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
+
+from synapse_app.theme import Theme
+from synapse_app.widgets.delegate import Look, RowDelegate
+
+
+class RowsView(QListView):
+    """Rows of one height, one of which may be selected. Tab leaves the list; the arrow keys move in it."""
+
+    def __init__(
+        self,
+        model: QAbstractListModel,
+        theme: Theme,
+        look: Callable[[Any], Look],
+        *,
+        lines: int = 2,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setModel(model)
+        self.setItemDelegate(RowDelegate(theme, look, lines=lines, parent=self))
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTabKeyNavigation(False)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        theme.changed.connect(self._look_changed)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.LanguageChange, QEvent.Type.FontChange):
+            self._look_changed()
+
+    def _look_changed(self) -> None:
+        self.scheduleDelayedItemsLayout()
+        self.viewport().update()

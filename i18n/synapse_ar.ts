@@ -1,0 +1,787 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="ar" sourcelanguage="en">
+  <context>
+    <name>Synapse</name>
+    <message>
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>Stop the service</source>
+      <translation>أوقف الخدمة</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>{n} things are still loaded or running. Stop the service anyway?</source>
+      <translation>
+        <numerusform>لا شيء محمّل أو قيد التشغيل ({n}). هل تريد إيقاف الخدمة؟</numerusform>
+        <numerusform>ما زال عنصر واحد ({n}) محمّلاً أو قيد التشغيل. هل تريد إيقاف الخدمة مع ذلك؟</numerusform>
+        <numerusform>ما زال عنصران ({n}) محمّلين أو قيد التشغيل. هل تريد إيقاف الخدمة مع ذلك؟</numerusform>
+        <numerusform>ما زالت {n} عناصر محمّلة أو قيد التشغيل. هل تريد إيقاف الخدمة مع ذلك؟</numerusform>
+        <numerusform>ما زال {n} عنصرًا محمّلاً أو قيد التشغيل. هل تريد إيقاف الخدمة مع ذلك؟</numerusform>
+        <numerusform>ما زال {n} عنصر محمّلاً أو قيد التشغيل. هل تريد إيقاف الخدمة مع ذلك؟</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{hours} h {minutes} min</source>
+      <translation>{hours} س {minutes} د</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{minutes} min {seconds} s</source>
+      <translation>{minutes} د {seconds} ث</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{n} s</source>
+      <translation>
+        <numerusform>{n} ث</numerusform>
+        <numerusform>{n} ث</numerusform>
+        <numerusform>{n} ث</numerusform>
+        <numerusform>{n} ث</numerusform>
+        <numerusform>{n} ث</numerusform>
+        <numerusform>{n} ث</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{size}/s</source>
+      <translation>{size}/ث</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Download failed</source>
+      <translation>فشل التنزيل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Job done</source>
+      <translation>اكتملت المهمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Job failed</source>
+      <translation>فشلت المهمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Lane in quarantine</source>
+      <translation>مسار في الحجر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Model installed</source>
+      <translation>ثُبّت النموذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Pause ended</source>
+      <translation>انتهى الإيقاف المؤقت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Self-check failed</source>
+      <translation>فشل الفحص الذاتي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>unknown reason</source>
+      <translation>سبب غير معروف</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} could not be downloaded: {reason}</source>
+      <translation>تعذّر تنزيل {model}: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} failed twice in a row and rests for a while.</source>
+      <translation>تعطّل {model} مرتين متتاليتين ويستريح لبعض الوقت.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} gives wrong results on this machine and isn't used.</source>
+      <translation>يعطي {model} نتائج خاطئة على هذا الجهاز ولذلك لا يُستخدم.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} is ready to use.</source>
+      <translation>{model} جاهز للاستخدام.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} takes requests again.</source>
+      <translation>يستقبل {model} الطلبات من جديد.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>&amp;Copy diagnostics</source>
+      <translation>ا&amp;نسخ التشخيص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Activity</source>
+      <translation>النشاط</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Diagnostics copied.</source>
+      <translation>نُسخ التشخيص.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Errors only</source>
+      <translation>الأخطاء فقط</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Everything</source>
+      <translation>كل شيء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Information and above</source>
+      <translation>المعلومات وما فوقها</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Level</source>
+      <translation>المستوى</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Log entries</source>
+      <translation>مدخلات السجل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Search the log</source>
+      <translation>ابحث في السجل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Warnings and errors</source>
+      <translation>التحذيرات والأخطاء</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries</source>
+      <translation>
+        <numerusform>لا مدخلات ({n})</numerusform>
+        <numerusform>مدخل واحد ({n})</numerusform>
+        <numerusform>مدخلان ({n})</numerusform>
+        <numerusform>{n} مدخلات</numerusform>
+        <numerusform>{n} مدخلًا</numerusform>
+        <numerusform>{n} مدخل</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries were dropped because they came too fast</source>
+      <translation>
+        <numerusform>لم يُسقط أي مدخل ({n})</numerusform>
+        <numerusform>أُسقط مدخل واحد ({n}) لأنه وصل بسرعة كبيرة</numerusform>
+        <numerusform>أُسقط مدخلان ({n}) لأنهما وصلا بسرعة كبيرة</numerusform>
+        <numerusform>أُسقطت {n} مدخلات لأنها وصلت بسرعة كبيرة</numerusform>
+        <numerusform>أُسقط {n} مدخلًا لأنها وصلت بسرعة كبيرة</numerusform>
+        <numerusform>أُسقط {n} مدخل لأنها وصلت بسرعة كبيرة</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Allow grammars in text generation</source>
+      <translation>اسمح بالقواعد النحوية عند توليد النص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Compute on the processor</source>
+      <translation>احسب على المعالج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Connections at a time</source>
+      <translation>الاتصالات في وقت واحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Downloads</source>
+      <translation>التنزيلات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>File with trusted certificates</source>
+      <translation>ملف الشهادات الموثوقة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Folder for model files</source>
+      <translation>مجلد ملفات النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>How long results of jobs are kept</source>
+      <translation>مدة الاحتفاظ بنتائج المهام</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Lanes</source>
+      <translation>المسارات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Least severe log entries</source>
+      <translation>أقل مدخلات السجل أهمية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Let apps declare model aliases</source>
+      <translation>اسمح للتطبيقات بتعريف أسماء بديلة للنماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Limits and logging</source>
+      <translation>الحدود والسجل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Longest wait in the queue</source>
+      <translation>أطول انتظار في الطابور</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Models that are loaded at the start</source>
+      <translation>النماذج التي تُحمَّل عند البدء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Proxy for downloads</source>
+      <translation>وكيل التنزيلات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Record what engines get</source>
+      <translation>سجّل ما تتلقاه المحركات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Requests at a time on a connection</source>
+      <translation>الطلبات المتزامنة على الاتصال الواحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Requests that may wait for a lane</source>
+      <translation>الطلبات التي قد تنتظر مسارًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Settings</source>
+      <translation>الإعدادات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Size of one request</source>
+      <translation>حجم الطلب الواحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Space for model files</source>
+      <translation>المساحة المخصصة لملفات النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Storage</source>
+      <translation>التخزين</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Texts in one request</source>
+      <translation>النصوص في الطلب الواحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>This application</source>
+      <translation>هذا التطبيق</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Threads for each processor lane</source>
+      <translation>خيوط كل مسار على المعالج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Time for one request</source>
+      <translation>زمن الطلب الواحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Time of bulk work at a time</source>
+      <translation>زمن دفعة العمل الكبير الواحدة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens in one request</source>
+      <translation>الرموز في الطلب الواحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens of bulk work at a time</source>
+      <translation>رموز دفعة العمل الكبير الواحدة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens of one generated answer</source>
+      <translation>رموز الجواب المولَّد الواحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Unload a lane that nobody has used for</source>
+      <translation>أفرغ المسار الذي لم يستخدمه أحد منذ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Where models are downloaded from</source>
+      <translation>من أين تُنزَّل النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Cancelled.</source>
+      <translation>أُلغي.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Something still uses this model. Unload it and let its work end first.</source>
+      <translation>ما زال شيء يستخدم هذا النموذج. أفرغه ودع عمله ينتهي أولًا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Synapse is closing.</source>
+      <translation>يجري إغلاق Synapse.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The connection to the service ended. Look at the state before you try again.</source>
+      <translation>انقطع الاتصال بالخدمة. تحقق من الحالة قبل أن تحاول مرة أخرى.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The download failed. Check the network and try again; what has arrived is kept.</source>
+      <translation>فشل التنزيل. تحقق من الشبكة وحاول مرة أخرى؛ ما وصل محفوظ.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service could not be started. Run “synapse doctor” to see what is wrong.</source>
+      <translation>تعذّر بدء الخدمة. شغّل «synapse doctor» لمعرفة السبب.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service could not write to its disk. Make sure that the disk isn't full.</source>
+      <translation>لم تستطع الخدمة الكتابة على القرص. تأكد من أنه غير ممتلئ.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service did not answer in time. It may be busy; try again, or restart it.</source>
+      <translation>لم تُجب الخدمة في الوقت المناسب. ربما تكون مشغولة؛ حاول مرة أخرى أو أعد تشغيلها.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service is not running. Start it from the tray menu.</source>
+      <translation>الخدمة لا تعمل. ابدأها من قائمة الأيقونة.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service is too busy at the moment. Try again shortly.</source>
+      <translation>الخدمة مشغولة جدًا حاليًا. حاول بعد قليل.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service stopped while this was going on. Start it again.</source>
+      <translation>توقفت الخدمة أثناء ذلك. ابدأ من جديد.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service was asked to stop and still runs. Try again, or end its process.</source>
+      <translation>طُلب من الخدمة التوقف وما زالت تعمل. حاول مرة أخرى أو أنهِ عمليتها.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service's socket belongs to somebody else or can't be opened. Run “synapse doctor” to see who owns it.</source>
+      <translation>مقبس الخدمة يخص شخصًا آخر أو لا يمكن فتحه. شغّل «synapse doctor» لمعرفة مالكه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This lane is paused. Resume it, or wait until the pause ends.</source>
+      <translation>هذا المسار موقوف مؤقتًا. استأنفه أو انتظر انتهاء الإيقاف.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This machine can't run that model.</source>
+      <translation>لا يستطيع هذا الجهاز تشغيل هذا النموذج.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This model failed its self-check on this machine, so it isn't used.</source>
+      <translation>لم يجتز هذا النموذج فحصه الذاتي على هذا الجهاز، لذلك لا يُستخدم.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Too much is waiting for this lane. Try again shortly.</source>
+      <translation>ينتظر هذا المسار عمل كثير. حاول بعد قليل.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Tray and service don't understand each other. Install both in one version.</source>
+      <translation>لا يفهم التطبيق والخدمة أحدهما الآخر. ثبّت كليهما بالإصدار نفسه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Close tray</source>
+      <translation>أغلق الأيقونة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Close tray (the service keeps running)</source>
+      <translation>أغلق الأيقونة (تبقى الخدمة عاملة)</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>لمدة {n} دقيقة</numerusform>
+        <numerusform>لمدة دقيقة واحدة ({n})</numerusform>
+        <numerusform>لمدة دقيقتين ({n})</numerusform>
+        <numerusform>لمدة {n} دقائق</numerusform>
+        <numerusform>لمدة {n} دقيقة</numerusform>
+        <numerusform>لمدة {n} دقيقة</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Looking for the service…</source>
+      <translation>يجري البحث عن الخدمة…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Open Synapse</source>
+      <translation>افتح Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Pause all lanes</source>
+      <translation>أوقف كل المسارات مؤقتًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Ready</source>
+      <translation>جاهز</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Resume all lanes</source>
+      <translation>استأنف كل المسارات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Service {version} is another version than this</source>
+      <translation>إصدار الخدمة {version} يختلف عن هذا التطبيق</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Settings…</source>
+      <translation>الإعدادات…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Start the service</source>
+      <translation>ابدأ الخدمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Stop the service…</source>
+      <translation>أوقف الخدمة…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service doesn't answer</source>
+      <translation>الخدمة لا تجيب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service has another version</source>
+      <translation>للخدمة إصدار آخر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is not running</source>
+      <translation>الخدمة لا تعمل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is starting…</source>
+      <translation>تبدأ الخدمة…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is stopping…</source>
+      <translation>تتوقف الخدمة…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service was stopped</source>
+      <translation>أُوقفت الخدمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service's socket can't be used</source>
+      <translation>لا يمكن استخدام مقبس الخدمة</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>loading</source>
+      <translation>قيد التحميل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>paused</source>
+      <translation>موقوف مؤقتًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>ready</source>
+      <translation>جاهز</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{lane} — {state}</source>
+      <translation>{lane} — {state}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{model} — {progress}</source>
+      <translation>{model} — {progress}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} downloads running</source>
+      <translation>
+        <numerusform>لا تنزيلات جارية ({n})</numerusform>
+        <numerusform>تنزيل واحد جارٍ ({n})</numerusform>
+        <numerusform>تنزيلان جاريان ({n})</numerusform>
+        <numerusform>{n} تنزيلات جارية</numerusform>
+        <numerusform>{n} تنزيلًا جاريًا</numerusform>
+        <numerusform>{n} تنزيل جارٍ</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} jobs running</source>
+      <translation>
+        <numerusform>لا مهام جارية ({n})</numerusform>
+        <numerusform>مهمة واحدة جارية ({n})</numerusform>
+        <numerusform>مهمتان جاريتان ({n})</numerusform>
+        <numerusform>{n} مهام جارية</numerusform>
+        <numerusform>{n} مهمة جارية</numerusform>
+        <numerusform>{n} مهمة جارية</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} lanes loaded</source>
+      <translation>
+        <numerusform>لا مسارات محمّلة ({n})</numerusform>
+        <numerusform>مسار واحد محمّل ({n})</numerusform>
+        <numerusform>مساران محمّلان ({n})</numerusform>
+        <numerusform>{n} مسارات محمّلة</numerusform>
+        <numerusform>{n} مسارًا محمّلًا</numerusform>
+        <numerusform>{n} مسار محمّل</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Appearance</source>
+      <translation>المظهر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>As the system</source>
+      <translation>كما في النظام</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Dark</source>
+      <translation>داكن</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Full</source>
+      <translation>كاملة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Language</source>
+      <translation>اللغة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Light</source>
+      <translation>فاتح</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Motion</source>
+      <translation>الحركة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a download is done or failed</source>
+      <translation>أبلغني عند انتهاء تنزيل أو فشله</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a job is done or failed</source>
+      <translation>أبلغني عند اكتمال مهمة أو فشلها</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a lane goes into quarantine</source>
+      <translation>أبلغني عند دخول مسار إلى الحجر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a pause ends</source>
+      <translation>أبلغني عند انتهاء إيقاف مؤقت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a self-check fails</source>
+      <translation>أبلغني عند فشل فحص ذاتي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Reduced</source>
+      <translation>مخفّفة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Start with my session</source>
+      <translation>ابدأ مع جلستي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Text size</source>
+      <translation>حجم النص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>تعذّر تغيير ذلك: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Changed from {default}</source>
+      <translation>غُيّر من {default}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Default</source>
+      <translation>القيمة الافتراضية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Fixed by {variable}</source>
+      <translation>مثبّت بواسطة {variable}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>GB</source>
+      <comment>gigabytes, after a number</comment>
+      <translation>غ.ب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>MB</source>
+      <comment>megabytes, after a number</comment>
+      <translation>م.ب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Use default</source>
+      <translation>استخدم القيمة الافتراضية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Use the default of {setting}</source>
+      <translation>استخدم القيمة الافتراضية: {setting}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>h</source>
+      <comment>hours, after a number</comment>
+      <translation>س</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>min</source>
+      <comment>minutes, after a number</comment>
+      <translation>د</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>nothing</source>
+      <translation>لا شيء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>off</source>
+      <translation>معطّل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>on</source>
+      <translation>مفعّل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>s</source>
+      <comment>seconds, after a number</comment>
+      <translation>ث</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>takes effect when the service starts again</source>
+      <translation>يسري عند بدء الخدمة من جديد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{low} to {high}</source>
+      <translation>من {low} إلى {high}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+        <numerusform>{n} في ملف الإعدادات</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/window.py"></location>
+      <source>Pages</source>
+      <translation>الصفحات</translation>
+    </message>
+  </context>
+</TS>

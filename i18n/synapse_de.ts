@@ -1,0 +1,747 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de" sourcelanguage="en">
+  <context>
+    <name>Synapse</name>
+    <message>
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>Stop the service</source>
+      <translation>Dienst beenden</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>{n} things are still loaded or running. Stop the service anyway?</source>
+      <translation>
+        <numerusform>{n} Sache ist noch geladen oder läuft. Den Dienst trotzdem beenden?</numerusform>
+        <numerusform>{n} Dinge sind noch geladen oder laufen. Den Dienst trotzdem beenden?</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{hours} h {minutes} min</source>
+      <translation>{hours} Std. {minutes} Min.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{minutes} min {seconds} s</source>
+      <translation>{minutes} Min. {seconds} s</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{n} s</source>
+      <translation>
+        <numerusform>{n} s</numerusform>
+        <numerusform>{n} s</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{size}/s</source>
+      <translation>{size}/s</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Download failed</source>
+      <translation>Download fehlgeschlagen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Job done</source>
+      <translation>Auftrag fertig</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Job failed</source>
+      <translation>Auftrag fehlgeschlagen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Lane in quarantine</source>
+      <translation>Bahn in Quarantäne</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Model installed</source>
+      <translation>Modell installiert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Pause ended</source>
+      <translation>Pause beendet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Self-check failed</source>
+      <translation>Selbstprüfung fehlgeschlagen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>unknown reason</source>
+      <translation>unbekannter Grund</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} could not be downloaded: {reason}</source>
+      <translation>{model} konnte nicht heruntergeladen werden: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} failed twice in a row and rests for a while.</source>
+      <translation>{model} ist zweimal hintereinander ausgefallen und ruht eine Weile.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} gives wrong results on this machine and isn't used.</source>
+      <translation>{model} rechnet auf diesem Rechner falsch und wird nicht benutzt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} is ready to use.</source>
+      <translation>{model} kann benutzt werden.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} takes requests again.</source>
+      <translation>{model} nimmt wieder Anfragen an.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>&amp;Copy diagnostics</source>
+      <translation>Diagnose &amp;kopieren</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Activity</source>
+      <translation>Aktivität</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Diagnostics copied.</source>
+      <translation>Diagnose kopiert.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Errors only</source>
+      <translation>Nur Fehler</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Everything</source>
+      <translation>Alles</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Information and above</source>
+      <translation>Informationen und Wichtigeres</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Level</source>
+      <translation>Stufe</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Log entries</source>
+      <translation>Protokolleinträge</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Search the log</source>
+      <translation>Protokoll durchsuchen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Warnings and errors</source>
+      <translation>Warnungen und Fehler</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries</source>
+      <translation>
+        <numerusform>{n} Eintrag</numerusform>
+        <numerusform>{n} Einträge</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries were dropped because they came too fast</source>
+      <translation>
+        <numerusform>{n} Eintrag ging verloren, weil er zu schnell kam</numerusform>
+        <numerusform>{n} Einträge gingen verloren, weil sie zu schnell kamen</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Allow grammars in text generation</source>
+      <translation>Grammatiken beim Erzeugen von Text erlauben</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Compute on the processor</source>
+      <translation>Auf dem Prozessor rechnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Connections at a time</source>
+      <translation>Gleichzeitige Verbindungen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Downloads</source>
+      <translation>Herunterladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>File with trusted certificates</source>
+      <translation>Datei mit vertrauten Zertifikaten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Folder for model files</source>
+      <translation>Ordner für Modelldateien</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>How long results of jobs are kept</source>
+      <translation>Wie lange Ergebnisse von Aufträgen bleiben</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Lanes</source>
+      <translation>Bahnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Least severe log entries</source>
+      <translation>Unwichtigste Protokolleinträge</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Let apps declare model aliases</source>
+      <translation>Apps dürfen Modell-Aliase anlegen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Limits and logging</source>
+      <translation>Grenzen und Protokoll</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Longest wait in the queue</source>
+      <translation>Längste Wartezeit in der Schlange</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Models that are loaded at the start</source>
+      <translation>Modelle, die beim Start geladen werden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Proxy for downloads</source>
+      <translation>Proxy für Downloads</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Record what engines get</source>
+      <translation>Aufzeichnen, was Rechenwerke bekommen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Requests at a time on a connection</source>
+      <translation>Gleichzeitige Anfragen je Verbindung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Requests that may wait for a lane</source>
+      <translation>Anfragen, die auf eine Bahn warten dürfen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Settings</source>
+      <translation>Einstellungen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Size of one request</source>
+      <translation>Größe einer Anfrage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Space for model files</source>
+      <translation>Platz für Modelldateien</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Storage</source>
+      <translation>Speicherort</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Texts in one request</source>
+      <translation>Texte in einer Anfrage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>This application</source>
+      <translation>Diese Anwendung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Threads for each processor lane</source>
+      <translation>Threads je Prozessorbahn</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Time for one request</source>
+      <translation>Zeit für eine Anfrage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Time of bulk work at a time</source>
+      <translation>Zeit je Happen Massenarbeit</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens in one request</source>
+      <translation>Token in einer Anfrage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens of bulk work at a time</source>
+      <translation>Token je Happen Massenarbeit</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens of one generated answer</source>
+      <translation>Token einer erzeugten Antwort</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Unload a lane that nobody has used for</source>
+      <translation>Unbenutzte Bahn entladen nach</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Where models are downloaded from</source>
+      <translation>Woher Modelle geladen werden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Cancelled.</source>
+      <translation>Abgebrochen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Something still uses this model. Unload it and let its work end first.</source>
+      <translation>Etwas benutzt dieses Modell noch. Entladen Sie es und lassen Sie seine Arbeit zu Ende gehen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Synapse is closing.</source>
+      <translation>Synapse wird beendet.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The connection to the service ended. Look at the state before you try again.</source>
+      <translation>Die Verbindung zum Dienst ist abgerissen. Sehen Sie nach, wie es steht, bevor Sie es noch einmal versuchen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The download failed. Check the network and try again; what has arrived is kept.</source>
+      <translation>Der Download ist fehlgeschlagen. Prüfen Sie das Netz und versuchen Sie es noch einmal; was da ist, bleibt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service could not be started. Run “synapse doctor” to see what is wrong.</source>
+      <translation>Der Dienst ließ sich nicht starten. „synapse doctor“ zeigt, woran es liegt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service could not write to its disk. Make sure that the disk isn't full.</source>
+      <translation>Der Dienst konnte nicht auf seine Platte schreiben. Sehen Sie nach, ob sie voll ist.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service did not answer in time. It may be busy; try again, or restart it.</source>
+      <translation>Der Dienst hat nicht rechtzeitig geantwortet. Vielleicht ist er beschäftigt; versuchen Sie es noch einmal oder starten Sie ihn neu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service is not running. Start it from the tray menu.</source>
+      <translation>Der Dienst läuft nicht. Starten Sie ihn über das Menü des Symbols.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service is too busy at the moment. Try again shortly.</source>
+      <translation>Der Dienst ist gerade überlastet. Versuchen Sie es gleich noch einmal.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service stopped while this was going on. Start it again.</source>
+      <translation>Der Dienst endete, während dies lief. Starten Sie es noch einmal.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service was asked to stop and still runs. Try again, or end its process.</source>
+      <translation>Der Dienst sollte enden und läuft noch. Versuchen Sie es noch einmal oder beenden Sie seinen Prozess.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service's socket belongs to somebody else or can't be opened. Run “synapse doctor” to see who owns it.</source>
+      <translation>Der Socket des Dienstes gehört jemand anderem oder lässt sich nicht öffnen. „synapse doctor“ zeigt, wem er gehört.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This lane is paused. Resume it, or wait until the pause ends.</source>
+      <translation>Diese Bahn ist angehalten. Setzen Sie sie fort oder warten Sie das Ende der Pause ab.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This machine can't run that model.</source>
+      <translation>Auf diesem Rechner läuft das Modell nicht.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This model failed its self-check on this machine, so it isn't used.</source>
+      <translation>Dieses Modell hat seine Selbstprüfung auf diesem Rechner nicht bestanden und wird nicht benutzt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Too much is waiting for this lane. Try again shortly.</source>
+      <translation>Für diese Bahn wartet zu viel. Versuchen Sie es gleich noch einmal.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Tray and service don't understand each other. Install both in one version.</source>
+      <translation>Symbol und Dienst verstehen einander nicht. Installieren Sie beide in derselben Version.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Close tray</source>
+      <translation>Symbol schließen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Close tray (the service keeps running)</source>
+      <translation>Symbol schließen (der Dienst läuft weiter)</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>Für {n} Minute</numerusform>
+        <numerusform>Für {n} Minuten</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Looking for the service…</source>
+      <translation>Der Dienst wird gesucht …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Open Synapse</source>
+      <translation>Synapse öffnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Pause all lanes</source>
+      <translation>Alle Bahnen anhalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Ready</source>
+      <translation>Bereit</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Resume all lanes</source>
+      <translation>Alle Bahnen fortsetzen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Service {version} is another version than this</source>
+      <translation>Dienst {version} hat eine andere Version als dies hier</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Settings…</source>
+      <translation>Einstellungen …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Start the service</source>
+      <translation>Dienst starten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Stop the service…</source>
+      <translation>Dienst beenden …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service doesn't answer</source>
+      <translation>Der Dienst antwortet nicht</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service has another version</source>
+      <translation>Der Dienst hat eine andere Version</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is not running</source>
+      <translation>Der Dienst läuft nicht</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is starting…</source>
+      <translation>Der Dienst startet …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is stopping…</source>
+      <translation>Der Dienst endet …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service was stopped</source>
+      <translation>Der Dienst wurde beendet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service's socket can't be used</source>
+      <translation>Der Socket des Dienstes ist nicht benutzbar</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>und {n} weiterer</numerusform>
+        <numerusform>und {n} weitere</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>loading</source>
+      <translation>lädt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>paused</source>
+      <translation>angehalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>ready</source>
+      <translation>bereit</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{lane} — {state}</source>
+      <translation>{lane} — {state}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{model} — {progress}</source>
+      <translation>{model} — {progress}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} downloads running</source>
+      <translation>
+        <numerusform>{n} Download läuft</numerusform>
+        <numerusform>{n} Downloads laufen</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} jobs running</source>
+      <translation>
+        <numerusform>{n} Auftrag läuft</numerusform>
+        <numerusform>{n} Aufträge laufen</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} lanes loaded</source>
+      <translation>
+        <numerusform>{n} Bahn geladen</numerusform>
+        <numerusform>{n} Bahnen geladen</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Appearance</source>
+      <translation>Erscheinungsbild</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>As the system</source>
+      <translation>Wie das System</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Dark</source>
+      <translation>Dunkel</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Full</source>
+      <translation>Voll</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Language</source>
+      <translation>Sprache</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Light</source>
+      <translation>Hell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Motion</source>
+      <translation>Bewegung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a download is done or failed</source>
+      <translation>Melden, wenn ein Download fertig oder fehlgeschlagen ist</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a job is done or failed</source>
+      <translation>Melden, wenn ein Auftrag fertig oder fehlgeschlagen ist</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a lane goes into quarantine</source>
+      <translation>Melden, wenn eine Bahn in Quarantäne geht</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a pause ends</source>
+      <translation>Melden, wenn eine Pause endet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a self-check fails</source>
+      <translation>Melden, wenn eine Selbstprüfung fehlschlägt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Reduced</source>
+      <translation>Verringert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Start with my session</source>
+      <translation>Mit meiner Sitzung starten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Text size</source>
+      <translation>Textgröße</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>Das ließ sich nicht ändern: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Changed from {default}</source>
+      <translation>Geändert, Standard: {default}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Default</source>
+      <translation>Standard</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Fixed by {variable}</source>
+      <translation>Festgelegt durch {variable}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>GB</source>
+      <comment>gigabytes, after a number</comment>
+      <translation>GB</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>MB</source>
+      <comment>megabytes, after a number</comment>
+      <translation>MB</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Use default</source>
+      <translation>Standard nehmen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Use the default of {setting}</source>
+      <translation>Standard nehmen: {setting}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>h</source>
+      <comment>hours, after a number</comment>
+      <translation>Std.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>min</source>
+      <comment>minutes, after a number</comment>
+      <translation>Min.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>nothing</source>
+      <translation>nichts</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>off</source>
+      <translation>aus</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>on</source>
+      <translation>an</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>s</source>
+      <comment>seconds, after a number</comment>
+      <translation>s</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>takes effect when the service starts again</source>
+      <translation>gilt nach dem nächsten Start des Dienstes</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{low} to {high}</source>
+      <translation>{low} bis {high}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} in der Konfigurationsdatei</numerusform>
+        <numerusform>{n} in der Konfigurationsdatei</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/window.py"></location>
+      <source>Pages</source>
+      <translation>Seiten</translation>
+    </message>
+  </context>
+</TS>

@@ -1,0 +1,87 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en" sourcelanguage="en">
+  <context>
+    <name>Synapse</name>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>{n} things are still loaded or running. Stop the service anyway?</source>
+      <translation>
+        <numerusform>{n} thing is still loaded or running. Stop the service anyway?</numerusform>
+        <numerusform>{n} things are still loaded or running. Stop the service anyway?</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{n} s</source>
+      <translation>
+        <numerusform>{n} s</numerusform>
+        <numerusform>{n} s</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries</source>
+      <translation>
+        <numerusform>{n} entry</numerusform>
+        <numerusform>{n} entries</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries were dropped because they came too fast</source>
+      <translation>
+        <numerusform>{n} entry was dropped because it came too fast</numerusform>
+        <numerusform>{n} entries were dropped because they came too fast</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>For {n} minute</numerusform>
+        <numerusform>For {n} minutes</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>and {n} more</numerusform>
+        <numerusform>and {n} more</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} downloads running</source>
+      <translation>
+        <numerusform>{n} download running</numerusform>
+        <numerusform>{n} downloads running</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} jobs running</source>
+      <translation>
+        <numerusform>{n} job running</numerusform>
+        <numerusform>{n} jobs running</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} lanes loaded</source>
+      <translation>
+        <numerusform>{n} lane loaded</numerusform>
+        <numerusform>{n} lanes loaded</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} in the configuration file</numerusform>
+        <numerusform>{n} in the configuration file</numerusform>
+      </translation>
+    </message>
+  </context>
+</TS>

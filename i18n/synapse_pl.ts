@@ -1,0 +1,757 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="pl" sourcelanguage="en">
+  <context>
+    <name>Synapse</name>
+    <message>
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>Stop the service</source>
+      <translation>Zatrzymaj usługę</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/application.py"></location>
+      <source>{n} things are still loaded or running. Stop the service anyway?</source>
+      <translation>
+        <numerusform>{n} element jest nadal wczytany lub działa. Mimo to zatrzymać usługę?</numerusform>
+        <numerusform>{n} elementy są nadal wczytane lub działają. Mimo to zatrzymać usługę?</numerusform>
+        <numerusform>{n} elementów jest nadal wczytanych lub działa. Mimo to zatrzymać usługę?</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{hours} h {minutes} min</source>
+      <translation>{hours} godz. {minutes} min</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{minutes} min {seconds} s</source>
+      <translation>{minutes} min {seconds} s</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{n} s</source>
+      <translation>
+        <numerusform>{n} s</numerusform>
+        <numerusform>{n} s</numerusform>
+        <numerusform>{n} s</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{size}/s</source>
+      <translation>{size}/s</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Download failed</source>
+      <translation>Pobieranie nie powiodło się</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Job done</source>
+      <translation>Zadanie ukończone</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Job failed</source>
+      <translation>Zadanie nie powiodło się</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Lane in quarantine</source>
+      <translation>Tor w kwarantannie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Model installed</source>
+      <translation>Model zainstalowany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Pause ended</source>
+      <translation>Koniec przerwy</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>Self-check failed</source>
+      <translation>Autotest nie powiódł się</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>unknown reason</source>
+      <translation>nieznana przyczyna</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} could not be downloaded: {reason}</source>
+      <translation>Nie udało się pobrać {model}: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} failed twice in a row and rests for a while.</source>
+      <translation>{model} zawiódł dwa razy z rzędu i przez pewien czas odpoczywa.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} gives wrong results on this machine and isn't used.</source>
+      <translation>{model} daje na tym komputerze błędne wyniki i nie jest używany.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} is ready to use.</source>
+      <translation>{model} jest gotowy do użycia.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{model} takes requests again.</source>
+      <translation>{model} znów przyjmuje żądania.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>&amp;Copy diagnostics</source>
+      <translation>&amp;Kopiuj diagnostykę</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Activity</source>
+      <translation>Aktywność</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Diagnostics copied.</source>
+      <translation>Skopiowano diagnostykę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Errors only</source>
+      <translation>Tylko błędy</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Everything</source>
+      <translation>Wszystko</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Information and above</source>
+      <translation>Informacje i ważniejsze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Level</source>
+      <translation>Poziom</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Log entries</source>
+      <translation>Wpisy dziennika</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Search the log</source>
+      <translation>Przeszukaj dziennik</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>Warnings and errors</source>
+      <translation>Ostrzeżenia i błędy</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries</source>
+      <translation>
+        <numerusform>{n} wpis</numerusform>
+        <numerusform>{n} wpisy</numerusform>
+        <numerusform>{n} wpisów</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/activity.py"></location>
+      <source>{n} entries were dropped because they came too fast</source>
+      <translation>
+        <numerusform>{n} wpis pominięto, bo nadszedł zbyt szybko</numerusform>
+        <numerusform>{n} wpisy pominięto, bo nadeszły zbyt szybko</numerusform>
+        <numerusform>{n} wpisów pominięto, bo nadeszły zbyt szybko</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Allow grammars in text generation</source>
+      <translation>Zezwól na gramatyki przy generowaniu tekstu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Compute on the processor</source>
+      <translation>Obliczaj na procesorze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Connections at a time</source>
+      <translation>Jednoczesne połączenia</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Downloads</source>
+      <translation>Pobieranie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>File with trusted certificates</source>
+      <translation>Plik z zaufanymi certyfikatami</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Folder for model files</source>
+      <translation>Folder na pliki modeli</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>How long results of jobs are kept</source>
+      <translation>Jak długo przechowywane są wyniki zadań</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Lanes</source>
+      <translation>Tory</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Least severe log entries</source>
+      <translation>Najmniej ważne wpisy dziennika</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Let apps declare model aliases</source>
+      <translation>Aplikacje mogą tworzyć aliasy modeli</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Limits and logging</source>
+      <translation>Limity i dziennik</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Longest wait in the queue</source>
+      <translation>Najdłuższe oczekiwanie w kolejce</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Models that are loaded at the start</source>
+      <translation>Modele wczytywane przy starcie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Proxy for downloads</source>
+      <translation>Serwer proxy do pobierania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Record what engines get</source>
+      <translation>Zapisuj, co dostają silniki</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Requests at a time on a connection</source>
+      <translation>Jednoczesne żądania na połączenie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Requests that may wait for a lane</source>
+      <translation>Żądania mogące czekać na tor</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Settings</source>
+      <translation>Ustawienia</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Size of one request</source>
+      <translation>Rozmiar jednego żądania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Space for model files</source>
+      <translation>Miejsce na pliki modeli</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Storage</source>
+      <translation>Przechowywanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Texts in one request</source>
+      <translation>Teksty w jednym żądaniu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>This application</source>
+      <translation>Ta aplikacja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Threads for each processor lane</source>
+      <translation>Wątki na każdy tor procesora</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Time for one request</source>
+      <translation>Czas na jedno żądanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Time of bulk work at a time</source>
+      <translation>Czas jednej porcji pracy masowej</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens in one request</source>
+      <translation>Tokeny w jednym żądaniu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens of bulk work at a time</source>
+      <translation>Tokeny jednej porcji pracy masowej</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Tokens of one generated answer</source>
+      <translation>Tokeny jednej wygenerowanej odpowiedzi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Unload a lane that nobody has used for</source>
+      <translation>Zwolnij tor nieużywany przez</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Where models are downloaded from</source>
+      <translation>Skąd pobierane są modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Cancelled.</source>
+      <translation>Anulowano.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Something still uses this model. Unload it and let its work end first.</source>
+      <translation>Coś nadal używa tego modelu. Najpierw go zwolnij i pozwól zakończyć pracę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Synapse is closing.</source>
+      <translation>Synapse kończy pracę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The connection to the service ended. Look at the state before you try again.</source>
+      <translation>Połączenie z usługą zostało przerwane. Sprawdź stan, zanim spróbujesz ponownie.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The download failed. Check the network and try again; what has arrived is kept.</source>
+      <translation>Pobieranie nie powiodło się. Sprawdź sieć i spróbuj ponownie; to, co dotarło, zostaje zachowane.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service could not be started. Run “synapse doctor” to see what is wrong.</source>
+      <translation>Nie udało się uruchomić usługi. Polecenie „synapse doctor” pokaże, co jest nie tak.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service could not write to its disk. Make sure that the disk isn't full.</source>
+      <translation>Usługa nie mogła zapisać na dysku. Sprawdź, czy dysk nie jest pełny.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service did not answer in time. It may be busy; try again, or restart it.</source>
+      <translation>Usługa nie odpowiedziała na czas. Może być zajęta; spróbuj ponownie albo uruchom ją od nowa.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service is not running. Start it from the tray menu.</source>
+      <translation>Usługa nie działa. Uruchom ją z menu w zasobniku.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service is too busy at the moment. Try again shortly.</source>
+      <translation>Usługa jest teraz zbyt zajęta. Spróbuj za chwilę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service stopped while this was going on. Start it again.</source>
+      <translation>Usługa zatrzymała się w trakcie. Zacznij to od nowa.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service was asked to stop and still runs. Try again, or end its process.</source>
+      <translation>Usługa miała się zatrzymać, a nadal działa. Spróbuj ponownie albo zakończ jej proces.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The service's socket belongs to somebody else or can't be opened. Run “synapse doctor” to see who owns it.</source>
+      <translation>Gniazdo usługi należy do kogoś innego lub nie można go otworzyć. Polecenie „synapse doctor” pokaże właściciela.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This lane is paused. Resume it, or wait until the pause ends.</source>
+      <translation>Ten tor jest wstrzymany. Wznów go albo poczekaj do końca przerwy.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This machine can't run that model.</source>
+      <translation>Ten komputer nie może uruchomić tego modelu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>This model failed its self-check on this machine, so it isn't used.</source>
+      <translation>Ten model nie przeszedł autotestu na tym komputerze, więc nie jest używany.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Too much is waiting for this lane. Try again shortly.</source>
+      <translation>Zbyt wiele czeka na ten tor. Spróbuj za chwilę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>Tray and service don't understand each other. Install both in one version.</source>
+      <translation>Zasobnik i usługa się nie rozumieją. Zainstaluj oba w tej samej wersji.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Close tray</source>
+      <translation>Zamknij zasobnik</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Close tray (the service keeps running)</source>
+      <translation>Zamknij zasobnik (usługa działa dalej)</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>Na {n} minutę</numerusform>
+        <numerusform>Na {n} minuty</numerusform>
+        <numerusform>Na {n} minut</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Looking for the service…</source>
+      <translation>Szukanie usługi…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Open Synapse</source>
+      <translation>Otwórz Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Pause all lanes</source>
+      <translation>Wstrzymaj wszystkie tory</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Ready</source>
+      <translation>Gotowe</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Resume all lanes</source>
+      <translation>Wznów wszystkie tory</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Service {version} is another version than this</source>
+      <translation>Usługa {version} ma inną wersję niż ta aplikacja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Settings…</source>
+      <translation>Ustawienia…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Start the service</source>
+      <translation>Uruchom usługę</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>Stop the service…</source>
+      <translation>Zatrzymaj usługę…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service doesn't answer</source>
+      <translation>Usługa nie odpowiada</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service has another version</source>
+      <translation>Usługa ma inną wersję</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is not running</source>
+      <translation>Usługa nie działa</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is starting…</source>
+      <translation>Usługa się uruchamia…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service is stopping…</source>
+      <translation>Usługa się zatrzymuje…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service was stopped</source>
+      <translation>Usługę zatrzymano</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>The service's socket can't be used</source>
+      <translation>Nie można użyć gniazda usługi</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>i jeszcze {n}</numerusform>
+        <numerusform>i jeszcze {n}</numerusform>
+        <numerusform>i jeszcze {n}</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>loading</source>
+      <translation>wczytywanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>paused</source>
+      <translation>wstrzymany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>ready</source>
+      <translation>gotowy</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{lane} — {state}</source>
+      <translation>{lane} — {state}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{model} — {progress}</source>
+      <translation>{model} — {progress}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} downloads running</source>
+      <translation>
+        <numerusform>Trwa {n} pobieranie</numerusform>
+        <numerusform>Trwają {n} pobierania</numerusform>
+        <numerusform>Trwa {n} pobierań</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} jobs running</source>
+      <translation>
+        <numerusform>Trwa {n} zadanie</numerusform>
+        <numerusform>Trwają {n} zadania</numerusform>
+        <numerusform>Trwa {n} zadań</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/tray.py"></location>
+      <source>{n} lanes loaded</source>
+      <translation>
+        <numerusform>Wczytano {n} tor</numerusform>
+        <numerusform>Wczytano {n} tory</numerusform>
+        <numerusform>Wczytano {n} torów</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Appearance</source>
+      <translation>Wygląd</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>As the system</source>
+      <translation>Jak w systemie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Dark</source>
+      <translation>Ciemny</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Full</source>
+      <translation>Pełny</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Language</source>
+      <translation>Język</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Light</source>
+      <translation>Jasny</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Motion</source>
+      <translation>Ruch</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a download is done or failed</source>
+      <translation>Powiadom, gdy pobieranie się skończy lub nie powiedzie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a job is done or failed</source>
+      <translation>Powiadom, gdy zadanie się skończy lub nie powiedzie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a lane goes into quarantine</source>
+      <translation>Powiadom, gdy tor trafi do kwarantanny</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a pause ends</source>
+      <translation>Powiadom, gdy skończy się przerwa</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Notify me when a self-check fails</source>
+      <translation>Powiadom, gdy autotest się nie powiedzie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Reduced</source>
+      <translation>Ograniczony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Start with my session</source>
+      <translation>Uruchamiaj z moją sesją</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Text size</source>
+      <translation>Rozmiar tekstu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>Nie udało się tego zmienić: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Changed from {default}</source>
+      <translation>Zmieniono z {default}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Default</source>
+      <translation>Domyślne</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Fixed by {variable}</source>
+      <translation>Ustalone przez {variable}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>GB</source>
+      <comment>gigabytes, after a number</comment>
+      <translation>GB</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>MB</source>
+      <comment>megabytes, after a number</comment>
+      <translation>MB</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Use default</source>
+      <translation>Użyj domyślnej</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Use the default of {setting}</source>
+      <translation>Użyj wartości domyślnej: {setting}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>h</source>
+      <comment>hours, after a number</comment>
+      <translation>godz.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>min</source>
+      <comment>minutes, after a number</comment>
+      <translation>min</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>nothing</source>
+      <translation>nic</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>off</source>
+      <translation>wył.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>on</source>
+      <translation>wł.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>s</source>
+      <comment>seconds, after a number</comment>
+      <translation>s</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>takes effect when the service starts again</source>
+      <translation>zadziała po ponownym uruchomieniu usługi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{low} to {high}</source>
+      <translation>od {low} do {high}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>{n} in the configuration file</source>
+      <translation>
+        <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+        <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+        <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/window.py"></location>
+      <source>Pages</source>
+      <translation>Strony</translation>
+    </message>
+  </context>
+</TS>

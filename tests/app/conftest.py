@@ -1,0 +1,56 @@
+"""Fixtures of the tray application's tests: Qt's loop, and an application over a real service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from fixtures.service_process import ServiceProcess, running_service
+from fixtures.tray_app import Loop, TrayApp, running_tray
+
+
+@pytest.fixture
+def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
+    """asyncio on Qt's event loop."""
+    loop = Loop(qapp)
+    asyncio.set_event_loop(loop)
+    yield loop
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ServiceProcess]:
+    """A fresh service with CPU lanes on and no model."""
+    with running_service(tmp_path / "home", arguments=("--cpu-lanes",)) as service:
+        yield service
+
+
+StartTray = Callable[..., TrayApp]
+
+
+@pytest.fixture
+def start_tray(qapp: QApplication, loop: qasync.QEventLoop) -> Iterator[StartTray]:
+    """Starts applications over a home folder; options are those of ``fixtures.tray_app.running_tray``."""
+    with ExitStack() as stack:
+
+        def start(home: Path, **options: Any) -> TrayApp:
+            return stack.enter_context(running_tray(qapp, loop, home, **options))
+
+        yield start
+
+
+@pytest.fixture
+def tray(service: ServiceProcess, start_tray: StartTray) -> TrayApp:
+    """An application that is connected to ``service``."""
+    tray = start_tray(service.home)
+    tray.connected()
+    return tray

@@ -1,0 +1,391 @@
+"""The folder of the models at the start and later: a disk that is away is told from a store in which nothing is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fixtures.expected_warnings import ExpectedWarnings
+from fixtures.faulty_disks import small_disk
+from fixtures.storage_desk import StorageDesk, files_in, storage_desk
+from synapse_service.catalog.blobs import DigestMismatch
+from synapse_service.catalog.installs import missing_files
+from synapse_service.catalog.storage_records import known_store
+from synapse_service.catalog.store_marker import StorageUnavailable, read_marker
+from synapse_service.instance import ModelsInUse, lock_models
+from synapse_service.paths import PathError
+from synapse_wire.errors import SynapseError
+from synapse_wire.results import BlobHolder
+
+
+def problem(desk: StorageDesk) -> tuple[str, str] | None:
+    found = desk.storage.problem
+    if found is None:
+        return None
+    assert (found.code, found.class_, found.safe_to_retry_same_request) == ("store_failure", "transient", True)
+    assert found.details == {"reason": found.reason, "path": str(desk.storage.root)}
+    return found.reason, found.message
+
+
+def shift(folder: Path, to: Path) -> None:
+    """What unplugging a disk does to its path, or plugging it in."""
+    if to.is_dir() and not any(to.iterdir()):
+        to.rmdir()
+    folder.rename(to)
+
+
+def without_database(folder: Path) -> None:
+    for path in folder.glob("synapse.db*"):
+        path.unlink()
+
+
+def empty(folder: Path, mode: int = 0o700) -> None:
+    folder.mkdir(mode=mode)
+
+
+def content(folder: Path) -> list[str] | None:
+    """The names in a folder, or None when there is no folder."""
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else None
+
+
+async def interrupted(folder: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that ended as soon as it had accepted a move."""
+    desk = StorageDesk(folder)
+    desk.boot()
+
+    async def nothing(move: object) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(desk.moves, "_run", nothing)
+    await desk.moves.start(str(target), "move")
+    assert desk.moves.latest is not None
+    assert desk.moves.latest.target is not None
+    desk.moves.latest.target.lock.release()
+    await desk.close()
+
+
+def chosen(folder: Path, disk: Path) -> None:
+    """The setting, as a person writes it into the file."""
+    (folder / "config.toml").write_text(f'storage_dir = "{disk}"\n')
+
+
+@pytest.fixture
+async def moved(quick_dir: Path) -> Path:
+    """A disk to which a store with two models was moved; its service has ended."""
+    async with storage_desk(quick_dir) as desk:
+        desk.install("alpha")
+        desk.install("beta")
+        await desk.move(quick_dir / "disk")
+    return quick_dir / "disk"
+
+
+# --- the first start, and usual ones ---
+
+
+async def test_the_first_start_makes_a_store_in_the_usual_folder(quick_dir: Path) -> None:
+    async with storage_desk(quick_dir) as desk:
+        status = desk.moves.status()
+        assert (status.state, status.path, status.store_id) == ("ready", str(desk.default), read_marker(desk.default))
+        known = desk.store.read_sync(known_store)
+        assert known is not None
+        assert (known.path, known.store_id) == (str(desk.default), status.store_id)
+        desk.install("alpha")
+    async with storage_desk(quick_dir) as again:
+        assert again.moves.status().store_id == status.store_id
+        assert again.usable("alpha")
+
+
+async def test_a_store_that_was_there_before_markers_gets_one(quick_dir: Path) -> None:
+    (quick_dir / "cache" / "blobs").mkdir(mode=0o700, parents=True)
+    (quick_dir / "cache").chmod(0o700)
+    (quick_dir / "cache" / "blobs" / ("a" * 64)).write_bytes(b"x")
+    async with storage_desk(quick_dir) as desk:
+        assert desk.blobs.sizes() == {"a" * 64: 1}
+        assert read_marker(desk.default) == desk.blobs.store_id
+
+
+async def test_a_new_database_takes_the_store_that_is_there(quick_dir: Path, moved: Path) -> None:
+    store_id = read_marker(moved)
+    without_database(quick_dir)
+    async with storage_desk(quick_dir, name="b") as desk:
+        assert (desk.storage.root, desk.blobs.store_id) == (moved, store_id)
+        assert missing_files(desk.blobs, desk.entry("alpha")) == []
+
+
+async def test_the_usual_folder_is_made_again_when_something_cleaned_it_up(quick_dir: Path) -> None:
+    async with storage_desk(quick_dir) as desk:
+        desk.install("alpha")
+    shutil.rmtree(desk.default)
+    async with storage_desk(quick_dir, name="b") as again:
+        assert (problem(again), again.blobs.sizes()) == (None, {})
+        assert again.blobs.store_id == read_marker(again.default)
+
+
+async def test_a_chosen_folder_that_exists_becomes_the_store_of_a_new_service(quick_dir: Path) -> None:
+    disk = quick_dir / "disk"
+    disk.mkdir(mode=0o700)
+    chosen(quick_dir, disk)
+    async with storage_desk(quick_dir) as desk:
+        assert (problem(desk), desk.storage.root) == (None, disk)
+    assert not (quick_dir / "cache").exists()
+
+
+async def test_a_store_that_was_carried_to_another_path_by_hand_is_found_there(quick_dir: Path, moved: Path) -> None:
+    elsewhere = quick_dir / "elsewhere"
+    shift(moved, elsewhere)
+    chosen(quick_dir, elsewhere)
+    async with storage_desk(quick_dir) as desk:
+        assert (problem(desk), desk.usable("alpha")) == (None, True)
+
+
+# --- a disk that is away ---
+
+
+@pytest.mark.parametrize("mount_point", [True, False], ids=["its mount point is there", "nothing is there"])
+async def test_a_disk_that_is_away_at_the_start_is_a_clear_problem_and_no_store_is_begun(
+    quick_dir: Path, moved: Path, mount_point: bool, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    away = quick_dir / "away"
+    shift(moved, away)
+    if mount_point:
+        empty(moved, 0o755)
+    async with storage_desk(quick_dir) as desk:
+        assert problem(desk) == (
+            "disk_missing",
+            f"{moved}: the models are not there; plug in or mount their disk, or choose another folder with "
+            "storage.move",
+        )
+        status = desk.moves.status()
+        assert (status.state, isinstance(status.error, dict)) == ("unavailable", True)
+        for ask in (
+            lambda: desk.blobs.leases.take(BlobHolder(kind="job", job_id="x")),
+            desk.blobs.leases.using().__enter__,
+        ):
+            with pytest.raises(StorageUnavailable) as caught:
+                ask()
+            assert caught.value.reason == "disk_missing"
+        with pytest.raises(StorageUnavailable):
+            await desk.collector.survey()
+        with pytest.raises(StorageUnavailable):
+            await desk.moves.start(str(quick_dir / "other"), "move")
+        assert desk.installs.installed(desk.entry("alpha"))
+        assert content(moved) == ([] if mount_point else None)
+        # Plugging it in is enough.
+        shift(away, moved)
+        await desk.storage.look()
+        assert problem(desk) is None
+        assert desk.told[-1].state == "ready"
+        assert (desk.usable("alpha"), desk.usable("beta")) == (True, True)
+
+
+async def test_a_disk_that_goes_later_costs_no_install(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    async with storage_desk(quick_dir) as desk:
+        entry = desk.entry("alpha")
+        model = entry.spec.files.model
+        shift(moved, quick_dir / "away")
+        empty(moved)
+        # Before anybody looked: a missing file is not taken for a damaged one.
+        for ask in (
+            lambda: desk.blobs.verify(model.sha256, model.size, model.path),
+            lambda: desk.blobs.quarantine(model.sha256),
+            lambda: missing_files(desk.blobs, entry),
+        ):
+            with pytest.raises(StorageUnavailable) as caught:
+                ask()
+            assert caught.value.reason == "disk_missing"
+        with pytest.raises(StorageUnavailable):
+            await desk.collector.remove(lambda: (None, [model.sha256]))
+        await desk.storage.look()
+        assert desk.told[-1].state == "unavailable"
+        assert content(moved) == []
+        shift(quick_dir / "away", moved)
+        await desk.storage.look()
+        assert (problem(desk), desk.usable("alpha")) == (None, True)
+        with pytest.raises(ModelsInUse):
+            lock_models(moved)
+
+
+async def test_a_file_that_is_missing_while_the_disk_is_there_is_a_damaged_one(quick_dir: Path, moved: Path) -> None:
+    async with storage_desk(quick_dir) as desk:
+        model = desk.entry("alpha").spec.files.model
+        desk.blobs.path(model.sha256).unlink()
+        with pytest.raises(DigestMismatch):
+            desk.blobs.verify(model.sha256, model.size, model.path)
+
+
+async def test_a_disk_without_its_store_is_replaced_by_an_empty_folder_only_when_somebody_says_so(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    shift(moved, quick_dir / "away")
+    (quick_dir / "new").mkdir(mode=0o700)
+    async with storage_desk(quick_dir) as desk:
+        ended = await desk.move(quick_dir / "new", "adopt")
+        assert (ended.state, ended.missing) == ("done", sorted(desk.digests("alpha", "beta")))
+        assert (problem(desk), desk.installs.install_state(desk.entry("alpha"))) == (None, "not_installed")
+        desk.install("alpha")
+    assert len(files_in(quick_dir / "away")) == 6
+
+
+async def test_a_read_only_disk_is_a_clear_problem(tmp_path: Path, expected_warnings: ExpectedWarnings) -> None:
+    expected_warnings("models_unavailable")
+    with small_disk(tmp_path / "mount", 40) as mount:
+        async with storage_desk(tmp_path) as desk:
+            desk.install("alpha")
+            await desk.move(mount / "models")
+        remount(mount, "ro")
+        async with storage_desk(tmp_path) as desk:
+            assert problem(desk) == (
+                "read_only",
+                f"{mount / 'models'}: the disk of the models can't be written; mount it writable, or choose another "
+                "with storage.move",
+            )
+            remount(mount, "rw")
+            await desk.storage.look()
+            assert (problem(desk), desk.usable("alpha")) == (None, True)
+
+
+def remount(mount: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(mount)], check=True, timeout=30)
+
+
+# --- the wrong folder ---
+
+
+async def test_another_store_in_place_of_the_right_one_is_not_used(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    (moved / "store.json").write_text('{"format":1,"store_id":"other"}')
+    async with storage_desk(quick_dir) as desk:
+        found = problem(desk)
+        assert found is not None
+        assert found[0] == "another_store"
+        # It may be taken over where it is.
+        ended = await desk.move(moved, "adopt")
+        assert (ended.state, ended.missing, problem(desk)) == ("done", [], None)
+        assert desk.usable("alpha")
+
+
+async def test_a_setting_that_was_changed_by_hand_does_not_leave_the_models_behind(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    other = quick_dir / "other"
+    other.mkdir(mode=0o700)
+    chosen(quick_dir, other)
+    async with storage_desk(quick_dir) as desk:
+        found = problem(desk)
+        assert found is not None
+        assert found[0] == "not_moved"
+        assert list(other.iterdir()) == []
+        await desk.storage.look()
+        assert problem(desk) == found
+    chosen(quick_dir, moved)
+    async with storage_desk(quick_dir) as desk:
+        assert (problem(desk), desk.usable("alpha")) == (None, True)
+
+
+async def test_a_folder_with_other_peoples_files_is_not_emptied(
+    quick_dir: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    disk = quick_dir / "disk"
+    (disk / "staging").mkdir(parents=True)
+    disk.chmod(0o700)
+    (disk / "staging" / "thesis.tex").write_text("mine")
+    chosen(quick_dir, disk)
+    async with storage_desk(quick_dir) as desk:
+        found = problem(desk)
+        assert found is not None
+        assert (found[0], "choose another folder" in found[1]) == ("unusable", True)
+    assert files_in(disk) == {"staging/thesis.tex"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps access lists instead of modes")
+async def test_a_folder_that_is_open_to_others_is_a_problem_and_the_usual_one_stops_the_start(
+    quick_dir: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    disk = quick_dir / "disk"
+    disk.mkdir(mode=0o755)
+    disk.chmod(0o755)
+    chosen(quick_dir, disk)
+    async with storage_desk(quick_dir) as desk:
+        found = problem(desk)
+        assert found is not None
+        assert (found[0], f"chmod 700 '{disk}'" in found[1]) == ("unusable", True)
+    (quick_dir / "config.toml").unlink()
+    (quick_dir / "cache").mkdir(mode=0o755)
+    (quick_dir / "cache").chmod(0o755)
+    with pytest.raises(PathError):
+        async with storage_desk(quick_dir):
+            pass
+
+
+async def test_two_services_do_not_use_one_store(quick_dir: Path, moved: Path) -> None:
+    async with storage_desk(quick_dir) as first:
+        second = quick_dir / "second"
+        second.mkdir()
+        chosen(second, moved)
+        other = StorageDesk(second)
+        with pytest.raises(ModelsInUse, match="are used by another service"):
+            other.boot()
+        await other.store.close()
+        assert first.usable("alpha")
+
+
+async def test_an_interrupted_move_whose_folders_the_setting_no_longer_names_waits_for_a_person(
+    quick_dir: Path, moved: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    await interrupted(quick_dir, quick_dir / "third", monkeypatch)
+    chosen(quick_dir, quick_dir / "fourth")
+    (quick_dir / "fourth").mkdir(mode=0o700)
+    async with storage_desk(quick_dir) as again:
+        found = problem(again)
+        assert found is not None
+        assert found[0] == "not_moved"
+        assert f"set storage_dir to {moved} and start again" in found[1]
+        assert again.pending == "bringing"
+    chosen(quick_dir, moved)
+    async with storage_desk(quick_dir) as again:
+        assert ((await again.settled()).state, again.storage.root) == ("done", quick_dir / "third")
+        assert again.usable("alpha")
+
+
+async def test_a_move_whose_disk_is_away_waits_for_it(
+    quick_dir: Path, moved: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    await interrupted(quick_dir, quick_dir / "third", monkeypatch)
+    shift(moved, quick_dir / "away")
+    async with storage_desk(quick_dir) as again:
+        assert (again.moves.live, again.pending) == (None, "bringing")
+        shift(quick_dir / "away", moved)
+        await again.storage.look()
+        assert ((await again.settled()).state, again.usable("alpha")) == ("done", True)
+
+
+async def test_a_refusal_for_one_caller_is_not_the_exception_of_another(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    shift(moved, quick_dir / "away")
+    async with storage_desk(quick_dir) as desk:
+        raised: list[SynapseError] = []
+        for _ in range(2):
+            with pytest.raises(SynapseError) as caught:
+                desk.blobs.leases.take(BlobHolder(kind="job", job_id="x"))
+            raised.append(caught.value)
+        assert raised[0] is not raised[1]
+        assert raised[0].to_wire() == raised[1].to_wire()
