@@ -34,7 +34,7 @@ _DTYPES: Final[Mapping[str, Literal["f32", "f16"]]] = {PACKAGE_ENGINE: "f16"}
 _REVISION: Final = re.compile(r"[0-9a-f]{40}\Z")
 _PROFILE: Final = re.compile(r"[a-z0-9][a-z0-9.-]*\.[a-z0-9]+\Z")
 _REPO: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
-_FLOATING: Final = re.compile(r"/resolve/(?![0-9a-f]{40}/)[^/]*(/|$)")
+_FLOATING: Final = re.compile(r"(?:^|/)resolve/(?![0-9a-f]{40}/)[^/]*(/|$)")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +182,7 @@ def _check_file(source: str, spec: p.FileSpec, field: str) -> None:
         raise invalid_params("only https is fetched (http only from this machine)", f"{field}.url")
     if parts.username is not None or parts.password is not None:
         raise invalid_params("a URL must not carry credentials", f"{field}.url")
-    if _FLOATING.search(parts.path):
+    if _FLOATING.search(unquote(parts.path)):
         raise invalid_params("the URL resolves a branch; pin it to a 40-digit revision", f"{field}.url")
     if spec.sha256 is None:
         raise invalid_params("a file from the network needs its SHA-256", f"{field}.sha256")
