@@ -20,6 +20,7 @@ ArtifactReason = Literal[
     "bad_archive",
     "bad_package",
     "wrong_digest",
+    "non_finite",
     "unsupported",
 ]
 InputReason = Literal["empty", "too_long", "bad_id", "bad_text"]

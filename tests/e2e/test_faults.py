@@ -136,7 +136,8 @@ def test_weights_that_give_no_numbers_are_never_registered(client: Client, tmp_p
     folder = copy_of_bert(tmp_path / "model")
     damaged_models.with_broken_weights(folder)
     error = refused_load(client, "broken", folder)
-    assert (error.code, error.details) == ("engine_crashed", {"lane_id": "broken", "reason": "self_test"})
+    assert (error.code, error.class_, error.safe_to_retry_same_request) == ("artifact_invalid", "permanent", False)
+    assert error.details == {"model_id": "broken", "file": "model.safetensors", "reason": "non_finite"}
     assert "broken" not in [row.model_id for row in client.models_list().models]
 
 

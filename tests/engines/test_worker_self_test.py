@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from synapse_engines.errors import SelfTestError
+from synapse_engines.errors import ArtifactError, SelfTestError
 from synapse_engines.worker import self_test
 
 VOCAB = 1000
@@ -59,6 +59,20 @@ def test_a_row_that_is_off_is_named(length: int, error: float) -> None:
     with pytest.raises(SelfTestError) as failed:
         run(FakeModel({length: error}))
     assert failed.value.length == length
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_weights_that_give_the_reference_no_numbers_are_the_files_fault(broken: float) -> None:
+    with pytest.raises(ArtifactError) as refusal:
+        self_test.compute_expected(FakeModel({17: broken}).answer, VOCAB, 512, lambda length: None)
+    assert refusal.value.reason == "non_finite"
+    assert "17 tokens" in refusal.value.detail
+
+
+def test_kept_values_that_are_not_finite_are_no_values() -> None:
+    expected = self_test.compute_expected(FakeModel().answer, VOCAB, 512, lambda length: None)
+    expected[1][0] = np.nan
+    assert self_test.unpack(self_test.pack(expected), 3, 512) is None
 
 
 def test_rounding_passes() -> None:

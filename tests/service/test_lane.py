@@ -367,6 +367,43 @@ async def test_files_that_are_refused_answer_what_waits_and_are_no_strike(rig: S
     assert one.lane.last_error is None
 
 
+async def test_two_loads_in_a_row_with_wrong_numbers_put_the_lane_in_quarantine(
+    rig: Start, expected_warnings: ExpectedWarnings
+) -> None:
+    """Red without the count in the lane's load: every request would load the model, and be told to try again."""
+    expected_warnings("lane_quarantined")
+    details = {"lane_id": "lane", "reason": "self_test"}
+    loader = StubLoader()
+    loader.errors = [SynapseError("engine_crashed", "the numbers are off", details=details) for _ in range(2)]
+    one = rig(loader=loader)
+    first = await failure(ask(one.lane, A))
+    assert (first.code, first.retry_after_ms, first.details) == ("engine_crashed", 250, details)
+    assert not one.lane.quarantine.active
+    second = await failure(ask(one.lane, A))
+    assert (second.code, second.details) == ("engine_crashed", details)
+    await until(lambda: one.history.quarantines)
+    assert (one.lane.quarantine.active, one.history.quarantines) == (True, ["self_test"])
+
+
+@pytest.mark.parametrize(
+    ("code", "details"),
+    [
+        ("artifact_invalid", {"model_id": "lane", "file": "model.safetensors", "reason": "non_finite"}),
+        ("engine_crashed", {"lane_id": "lane", "reason": "self_check_ceiling"}),
+        ("engine_crashed", {"lane_id": "lane", "reason": "storage"}),
+    ],
+)
+async def test_a_load_that_fails_for_its_files_or_the_disk_is_no_strike(
+    rig: Start, code: str, details: dict[str, Any]
+) -> None:
+    loader = StubLoader()
+    loader.errors = [SynapseError(code, "no", details=details) for _ in range(3)]
+    one = rig(loader=loader)
+    for _ in range(3):
+        assert (await failure(ask(one.lane, A))).code == code
+    assert await ask(one.lane, A).done == [expected_text(A)]
+
+
 async def test_a_defect_in_loading_answers_what_waits_and_the_lane_goes_on(
     rig: Start, expected_warnings: ExpectedWarnings
 ) -> None:

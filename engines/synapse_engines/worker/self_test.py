@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synapse_engines.errors import SelfTestError
+from synapse_engines.errors import ArtifactError, SelfTestError
 from synapse_engines.worker.protocol import SELF_TEST_LENGTHS
 
 Row = npt.NDArray[np.float32]
@@ -78,10 +78,17 @@ def row_ids(vocab: int, length: int) -> npt.NDArray[np.int32]:
 
 
 def compute_expected(reference: Answer, vocab: int, max_tokens: int, on_row: OnRow) -> list[Row]:
-    """The reference's answers, one for each distinct length in order of first occurrence."""
+    """The reference's answers, one for each distinct length in order of first occurrence.
+
+    Raises:
+        ArtifactError: `non_finite` if one of them isn't finite: such weights give no numbers on any engine.
+    """
     answers = []
     for length in dict.fromkeys(run_lengths(max_tokens)):
-        answers.append(reference(row_ids(vocab, length)))
+        answer = reference(row_ids(vocab, length))
+        if not np.isfinite(answer).all():
+            raise ArtifactError("non_finite", f"the weights give numbers for {length} tokens that are not finite")
+        answers.append(answer)
         on_row(length)
     return answers
 
@@ -108,7 +115,10 @@ def pack(answers: Sequence[Row]) -> str:
 
 
 def unpack(text: str, width: int, max_tokens: int) -> list[Row] | None:
-    """The answers in `text`, each of shape [width]; None if it does not hold what `pack` makes for such a lane."""
+    """The answers in `text`, each of shape [width]; None if it does not hold what `pack` makes for such a lane.
+
+    Answers that aren't finite are none either: they would let a model pass for which the reference had nothing to say.
+    """
     try:
         raw = base64.b64decode(text, validate=True)
     except ValueError:
@@ -116,4 +126,5 @@ def unpack(text: str, width: int, max_tokens: int) -> list[Row] | None:
     rows = len(set(run_lengths(max_tokens)))
     if len(raw) != rows * width * 4:
         return None
-    return list(np.frombuffer(raw, dtype="<f4").astype(np.float32).reshape(rows, width))
+    answers = np.frombuffer(raw, dtype="<f4").astype(np.float32).reshape(rows, width)
+    return list(answers) if np.isfinite(answers).all() else None

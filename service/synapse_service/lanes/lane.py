@@ -38,7 +38,7 @@ from synapse_service.lanes.lane_tokenizer import LaneTokenizer
 from synapse_service.lanes.loader import Loaded
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import Quarantine
-from synapse_service.lanes.refusals import crashed, fault_reason, not_gone, quarantined, stopping
+from synapse_service.lanes.refusals import crashed, fault_reason, not_gone, quarantined, stopping, wrong_numbers
 from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.lanes.serving import Pacing, Serving
 from synapse_service.lanes.use import LaneUse
@@ -296,6 +296,9 @@ class Lane:
             raise error from fault
         except SynapseError as error:
             self._load_failed(error)
+            if wrong_numbers(error):
+                # The next load would most likely end in the same way, and each takes as long as a good one.
+                await self.count_fault("self_test")
             raise
         except BaseException:
             self._set_state("unloaded")

@@ -42,6 +42,11 @@ def worker_lost(error: SynapseError) -> bool:
     return error.code == "engine_crashed" and (error.details or {}).get("reason") in _LOST
 
 
+def wrong_numbers(error: SynapseError) -> bool:
+    """True for the failure of a load whose engine gave other numbers than the reference."""
+    return error.code == "engine_crashed" and (error.details or {}).get("reason") == "self_test"
+
+
 def refused(lane_id: str, refusal: WorkerRefused) -> SynapseError:
     """Rows that a worker would not compute."""
     return SynapseError(

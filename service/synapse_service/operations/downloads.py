@@ -52,8 +52,7 @@ class DownloadOperations:
         entry = known_entry(self._catalog, params.catalog_id)
         self._availability.selected(entry)
         request_key = params.request_key if (params.request_key or "").strip() else None
-        client = call.connection.client
-        return await self._downloads.start(entry, request_key, None if client is None else client.name)
+        return await self._downloads.start(entry, request_key, call.client_name)
 
     async def cancel(self, call: Call, params: p.JobRef) -> r.DownloadStatus:
         """End a download for everyone who shares it."""
