@@ -42,6 +42,7 @@ class Desk:
             leases=nothing,
             ledger=nothing,
             pins=nothing,
+            devices=nothing,
             settings=lambda: self.settings,
             module_generation=9,
             aliases=self.aliases,
