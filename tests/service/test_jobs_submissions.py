@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import peewee
 import pytest
 
 from fixtures.clocks import FakeClock
@@ -243,19 +244,16 @@ def test_a_page_its_place_and_the_counters_become_visible_together(store: Store)
     assert jobs(store) == [("job-a", "queued", 2)]
 
 
-@pytest.mark.parametrize("step", ["ResultPage.create", "Submission.update", "Job.update"])
+@pytest.mark.parametrize("step", ["_ADD_PAGE", "_COUNT_PAGE", "_COUNT_ITEMS"])
 def test_a_commit_that_breaks_off_leaves_nothing_of_it(
     store: Store, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(step)
-
     accept(store, "a")
     commit(store, "a", 0, page(1), 1)
     before = [rows(store, model) for model in (Submission, Job, ResultPage)]
-    model, method = step.split(".")
-    monkeypatch.setattr(f"synapse_service.jobs.submissions.{model}.{method}", fail)
-    with pytest.raises(RuntimeError):
+    statement = getattr(submissions, step)
+    monkeypatch.setattr(submissions, step, f"{statement} and more, which is not SQL")
+    with pytest.raises(peewee.OperationalError, match="syntax error"):
         commit(store, "a", 1, page(2), 2)
     monkeypatch.undo()
     assert [rows(store, model) for model in (Submission, Job, ResultPage)] == before
