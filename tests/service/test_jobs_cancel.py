@@ -62,7 +62,7 @@ async def test_a_running_job_ends_as_cancelled_keeps_its_pages_and_can_be_taken_
 
 async def test_a_job_can_be_cancelled_before_it_runs(room: Room) -> None:
     accepting = asyncio.create_task(room.submit(TEXTS, "key"))
-    while not room.store.writes:  # In no larger steps: the next write must find the gate closed.
+    while not room.store.writes:  # noqa: ASYNC110 - in no larger steps: the next write must find the gate closed
         await asyncio.sleep(0)
     room.store.gate = gate = asyncio.Event()
     job_id = await accepting
