@@ -93,6 +93,31 @@ def test_a_users_fact_replaces_ours_and_only_that_one() -> None:
     assert (added.origin, added.overridden) == ("user", ())
 
 
+def test_what_an_authoritative_profile_leaves_out_is_absent_and_not_unknown() -> None:
+    mine = user(
+        "profiles:\n"
+        "- models: [mine, gpt-5.2]\n"
+        "  dialects: [openai_chat]\n"
+        "  source: s\n"
+        "  authoritative: true\n"
+        "  capabilities: {function_tools: supported, reasoning: unknown}\n"
+    )
+    profile = mine.find("openai_chat", "mine")
+    assert [profile.capability(key).support for key in ("function_tools", "reasoning", "sampled_logprobs")] == [
+        "supported",
+        "unknown",
+        "unsupported",
+    ]
+    declared = "models: {m: {dialect: openai_chat, model: mine, api_base: 'http://h', capabilities: {%s: true}}}"
+    (error,) = plan(read_declarations(declared % "sampled_logprobs"), mine).errors
+    assert error.axes[-1].verdict == "its profile lists all that it has, and not this"
+    assert plan(read_declarations(declared % "function_tools"), mine).ok
+    over = shipped().under(mine).find("openai_chat", "gpt-5.2")
+    assert over.capability("multimodal_input").support == "supported"
+    assert over.capability("prefill").support == "unsupported"
+    assert shipped().find("openai_chat", "nobody").capability("sampled_logprobs").support == "unknown"
+
+
 def test_a_declaration_may_name_the_profile_it_means_and_the_plan_says_whose_it_is() -> None:
     declarations = read_declarations(
         "models:\n"
@@ -123,6 +148,7 @@ ENTRY = "profiles: [{models: [m], dialects: [openai_chat], source: s, "
         (ENTRY + "leaves: {temperature: unsupported}}]", "no leaf has this name"),
         (ENTRY + "facts: {max_tokens_key: tokens}}]", "must be one of max_tokens, max_completion_tokens"),
         (ENTRY + "facts: {price: 3}}]", "no fact has this name"),
+        (ENTRY + "authoritative: 'yes'}]", "authoritative (line 2): must be true or false, not 'yes'"),
         (ENTRY + "name: x}]", "no such key"),
         ("profiles: [{models: [m], dialects: [openai], source: s}]", "no dialect is called 'openai'"),
         ("profiles: [{models: [m, m], dialects: [openai_chat]}]", "'m' on openai_chat is there twice"),

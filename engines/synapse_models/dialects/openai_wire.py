@@ -21,6 +21,22 @@ from synapse_models.stream import Began
 IDENTITY_HEADERS: Final = ("openai-organization", "openai-project", "openai-version")
 """What the head of a reply says of whose account answered, and with which build."""
 
+ENGINE_SPELLINGS: Final = frozenset(
+    {
+        "n_predict",
+        "max_new_tokens",
+        "n_probs",
+        "return_logprob",
+        "logprob_start_len",
+        "top_logprobs_num",
+        "json_schema",
+        "guided_json",
+        "structured_outputs",
+    }
+)
+"""Keys by which engines take, beside the protocol's own, what a leaf says: an option of that name would go round the
+leaf, its capability and the check of the reply."""
+
 HEADER_OPTIONS: Final[Mapping[str, str]] = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
 """Dialect options that say on whose account a call is made. They travel as headers."""
 

@@ -38,10 +38,17 @@ class SupportFact(Record, frozen=True, forbid_unknown_fields=True):
 
 
 UNKNOWN: Final = SupportFact(support="unknown", source="nothing is recorded", date="")
+_NOT_LISTED: Final = SupportFact(
+    support="unsupported",
+    source="a profile that lists all capabilities",
+    date="",
+    reason="its profile lists all that it has, and not this",
+)
 
 
 class ModelProfile(Record, frozen=True):
-    """What is known of one model on one dialect. Absent entries are unknown.
+    """What is known of one model on one dialect. Absent entries are unknown, or, for capabilities of an authoritative
+    profile, not there.
 
     Attributes:
         model_id: the name that it was looked up by.
@@ -49,6 +56,7 @@ class ModelProfile(Record, frozen=True):
         capabilities: capability → whether the model has it.
         leaves: request leaf → whether the model takes it.
         facts: how things are spelled for this model, by name: see :data:`FACTS`.
+        authoritative: whether ``capabilities`` lists all that the model has.
         overridden: names of facts that a user's file replaced, as ``capabilities.reasoning``.
     """
 
@@ -57,10 +65,11 @@ class ModelProfile(Record, frozen=True):
     capabilities: Mapping[str, SupportFact] = {}
     leaves: Mapping[str, SupportFact] = {}
     facts: Mapping[str, Fact] = {}
+    authoritative: bool = False
     overridden: tuple[str, ...] = ()
 
     def capability(self, key: str) -> SupportFact:
-        return self.capabilities.get(key, UNKNOWN)
+        return self.capabilities.get(key, _NOT_LISTED if self.authoritative else UNKNOWN)
 
     def leaf(self, path: str) -> SupportFact:
         return self.leaves.get(path, UNKNOWN)

@@ -16,7 +16,8 @@ exact names of its ``models`` on its ``dialects``::
         facts: {max_tokens_key: {value: max_completion_tokens, source: vendor}}
 
 A word that stands alone in place of a mapping has its profile's source. No fact is without one, and no name is ever
-matched in part.
+matched in part. With ``authoritative: true`` a profile lists every capability that its models have: one that it leaves
+out isn't unknown, but absent.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def _over(below: ModelProfile, over: ModelProfile) -> ModelProfile:
         old, new = getattr(below, group), getattr(over, group)
         replaced += [f"{group}.{name}" for name in new if name in old]
         merged[group] = {**old, **new}
+    merged["authoritative"] = below.authoritative or over.authoritative
     return structs.replace(below, origin="user", overridden=tuple(sorted(replaced)), **merged)
 
 
@@ -135,7 +137,7 @@ class _Reader:
         return found
 
     def _profile(self, entry: JSONValue, path: KeyPath, found: dict[tuple[str, str], ModelProfile]) -> None:
-        keys = ("models", "dialects", "source", "capabilities", "leaves", "facts")
+        keys = ("models", "dialects", "source", "authoritative", "capabilities", "leaves", "facts")
         said = self._mapping(entry, path, keys)
         models = self._convert(said.get("models"), Annotated[list[str], Meta(min_length=1)], (*path, "models"))
         dialects = self._convert(said.get("dialects"), Annotated[list[str], Meta(min_length=1)], (*path, "dialects"))
@@ -146,12 +148,20 @@ class _Reader:
         capabilities = dict(self._supports(said, "capabilities", path, default, CAPABILITY_SPECS))
         leaves = dict(self._supports(said, "leaves", path, default, LEAVES))
         facts = self._facts(said, path, default)
+        authoritative = said.get("authoritative", False)
+        if not isinstance(authoritative, bool):
+            self.refuse((*path, "authoritative"), f"must be true or false, not {authoritative!r}")
         for dialect in dialects or ():
             for model in models or ():
                 if (dialect, model) in found:
                     self.refuse((*path, "models"), f"{model!r} on {dialect} is there twice")
                 found[dialect, model] = ModelProfile(
-                    model_id=model, origin=self.origin, capabilities=capabilities, leaves=leaves, facts=facts
+                    model_id=model,
+                    origin=self.origin,
+                    capabilities=capabilities,
+                    leaves=leaves,
+                    facts=facts,
+                    authoritative=authoritative is True,
                 )
 
     def _supports(

@@ -10,7 +10,7 @@ from synapse_models.capabilities import leaf_owner
 from synapse_models.dialect import CallContext, Unsupported
 from synapse_models.dialects.decisions import decide_option, refused_by_profile
 from synapse_models.dialects.openai_chat.messages import misplaced, wire_messages, wire_places
-from synapse_models.dialects.openai_wire import HEADER_OPTIONS, body_options
+from synapse_models.dialects.openai_wire import ENGINE_SPELLINGS, HEADER_OPTIONS, body_options
 from synapse_models.leaves import OPTION_PREFIX
 from synapse_models.parts import ImagePart, ToolCallPart, ToolResultPart
 from synapse_models.request import ChatInput, NamedFunction, Request
@@ -39,25 +39,30 @@ _SAME_NAME: Final[Mapping[str, str]] = {
 }
 """Leaves that are one key of the body, value unchanged."""
 
-RESERVED: Final = frozenset(_SAME_NAME.values()) | {
-    "model",
-    "messages",
-    "max_tokens",
-    "max_completion_tokens",
-    "top_k",
-    "stream_options",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "functions",
-    "function_call",
-    "web_search_options",
-    "response_format",
-    "prompt_logprobs",
-    "thinking_token_budget",
-    "continue_final_message",
-    "add_generation_prompt",
-}
+RESERVED: Final = (
+    frozenset(_SAME_NAME.values())
+    | {
+        "model",
+        "messages",
+        "max_tokens",
+        "max_completion_tokens",
+        "top_k",
+        "stream_options",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "web_search_options",
+        "response_format",
+        "prompt_logprobs",
+        "thinking_token_budget",
+        "continue_final_message",
+        "add_generation_prompt",
+        "echo",
+    }
+    | ENGINE_SPELLINGS
+)
 """Keys that a leaf, a capability or the binding owns, on OpenAI and on the engines that extend the protocol."""
 
 _Rule: TypeAlias = Callable[[Any, Request, CallContext], LeafDecision]

@@ -9,7 +9,7 @@ from synapse_models.audit import LeafDecision, consumed, rejected
 from synapse_models.capabilities import leaf_owner
 from synapse_models.dialect import CallContext, Unsupported
 from synapse_models.dialects.decisions import decide_option, refused_by_profile
-from synapse_models.dialects.openai_wire import HEADER_OPTIONS, body_options
+from synapse_models.dialects.openai_wire import ENGINE_SPELLINGS, HEADER_OPTIONS, body_options
 from synapse_models.leaves import LEAVES, OPTION_PREFIX
 from synapse_models.request import CompletionInput, Request
 from synapse_models.specs import DIALECT_SPECS
@@ -38,18 +38,22 @@ _SAME_NAME: Final[Mapping[str, str]] = {
 }
 """Leaves that are one key of the body, value unchanged."""
 
-RESERVED: Final = frozenset(_SAME_NAME.values()) | {
-    "model",
-    "prompt",
-    "suffix",
-    "top_k",
-    "echo",
-    "logprobs",
-    "prompt_logprobs",
-    "stream_options",
-    "response_format",
-    "best_of",
-}
+RESERVED: Final = (
+    frozenset(_SAME_NAME.values())
+    | {
+        "model",
+        "prompt",
+        "suffix",
+        "top_k",
+        "echo",
+        "logprobs",
+        "prompt_logprobs",
+        "stream_options",
+        "response_format",
+        "best_of",
+    }
+    | ENGINE_SPELLINGS
+)
 """Keys that a leaf, a capability or the binding owns, on OpenAI and on the engines that extend the protocol.
 
 ``best_of`` is among them: it draws answers that are paid for and never seen, beside ``sampling.n``.
