@@ -67,6 +67,19 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Mapping[str, Any]
 
 
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says of itself when its deployment is verified: one path's reply, and the facts read from it."""
+
+    record_version: int
+    rerun: str
+    date: str
+    engine: str
+    package: str | None
+    path: str
+    reply: Any
+    facts: Mapping[str, Any]
+
+
 def written(pieces: Sequence[bytes]) -> tuple[str, ...]:
     """Bytes as they are stored, credentials taken out. A credential is in one piece, since a head is."""
     return tuple(_AUTHORIZATION.sub(rb"\1[redacted]", piece).decode("latin-1") for piece in pieces)
@@ -89,6 +102,21 @@ def load(folder: Path = FOLDER) -> Iterator[Evidence]:
     """Every record that is kept."""
     for path in sorted(folder.glob("*/*.json")):
         yield msgspec.json.decode(path.read_bytes(), type=Evidence)
+
+
+def save_facts(found: ServerFacts, folder: Path = FOLDER) -> None:
+    """Writes what a server says of itself, without the places and the long texts that it names."""
+    left_out = {key: "[left out]" for key in ("model_path", "chat_template") if key in found.reply}
+    found = msgspec.structs.replace(found, reply={**found.reply, **left_out})
+    path = folder / f"{found.engine}_facts.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+
+
+def load_facts(folder: Path = FOLDER) -> Iterator[ServerFacts]:
+    """Every record of what a server says of itself."""
+    for path in sorted(folder.glob("*_facts.json")):
+        yield msgspec.json.decode(path.read_bytes(), type=ServerFacts)
 
 
 def body_of(message: bytes) -> bytes:

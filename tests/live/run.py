@@ -24,11 +24,12 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[1])
 
 import aiohttp
+import msgspec
 
 from live import evidence
 from live.probes import LIVE, SCORING, Probe
 from live.recorder import Recorder
-from live.sessions import evidence_of, fault, outcome, session
+from live.sessions import evidence_of, fault, outcome, session, today
 from synapse_models.deployment import Deployment, ServingFacts
 from synapse_models.engine_facts import ENGINES
 from synapse_models.parts import JSONValue
@@ -76,16 +77,20 @@ def llama_server(model: Path) -> Iterator[str]:
         process.stdout.close()
 
 
-async def observed(origin: str, engine: str, key: str) -> ServingFacts:
-    """What the server says of itself, asked as a deployment is verified."""
+async def observed(origin: str, engine: str, key: str) -> tuple[ServingFacts, dict[str, JSONValue]]:
+    """What the server says of itself, asked as a deployment is verified, and its replies by path."""
     deployment = Deployment(engine_id=engine, engine_source="config", api_base=f"{origin}/v1")
+    replies: dict[str, JSONValue] = {}
 
     async def fetch(path: str) -> JSONValue | None:
         headers = {"Authorization": f"Bearer {key}"}
         async with aiohttp.ClientSession() as client, client.get(origin + path, headers=headers) as reply:
-            return await reply.json() if reply.status == 200 else None
+            if reply.status != 200:
+                return None
+            replies[path] = await reply.json()
+            return replies[path]
 
-    return await ENGINES[engine].verify_deployment(deployment, fetch)
+    return await ENGINES[engine].verify_deployment(deployment, fetch), replies
 
 
 @contextlib.asynccontextmanager
@@ -93,6 +98,11 @@ async def recorded(address: str) -> AsyncIterator[Recorder]:
     parts = urllib.parse.urlsplit(address)
     async with Recorder(parts.hostname or "127.0.0.1", parts.port or 80) as recorder:
         yield recorder
+
+
+def rerun(server: evidence.Server) -> str:
+    """The command that shows it again."""
+    return "make live" if server.package else f"python tests/live/run.py --engine {server.engine} --url ADDRESS"
 
 
 async def run_probe(
@@ -112,14 +122,28 @@ async def run_probe(
         recorder,
         server=server,
         standing="live",
-        rerun="make live" if server.package else f"python tests/live/run.py --engine {server.engine} --url ADDRESS",
+        rerun=rerun(server),
     )
     return record, fault(probe, found)
 
 
 async def run(address: str, key: str, server: evidence.Server, probes: tuple[Probe, ...], folder: Path) -> list[str]:
     """Runs the probes one after the other, writes their evidence and returns what is wrong."""
-    facts = await observed(address, server.engine, key)
+    facts, replies = await observed(address, server.engine, key)
+    for path, reply in replies.items():
+        evidence.save_facts(
+            evidence.ServerFacts(
+                record_version=evidence.RECORD_VERSION,
+                rerun=rerun(server),
+                date=today(),
+                engine=server.engine,
+                package=server.package,
+                path=path,
+                reply=reply,
+                facts=msgspec.to_builtins(facts),
+            ),
+            folder,
+        )
     server = evidence.Server(
         engine=server.engine,
         version=facts.engine_version,

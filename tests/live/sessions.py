@@ -60,6 +60,10 @@ def told(found: Response | ModelError) -> Mapping[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(told), type=dict[str, Any])
 
 
+def today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
 def evidence_of(
     probe: Probe,
     models: ModelSession,
@@ -81,7 +85,7 @@ def evidence_of(
         rerun=rerun,
         standing=standing,
         case=probe.case,
-        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        date=today(),
         dialect=plan.dialect_id,
         wire_version=plan.wire_version,
         stream=probe.request.scheduling.stream,

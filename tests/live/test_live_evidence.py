@@ -8,12 +8,15 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from live.evidence import FOLDER, RECORD_VERSION, Evidence, body_of, load, read_back
+from live.evidence import FOLDER, RECORD_VERSION, Evidence, body_of, load, load_facts, read_back
 from live.probes import LIVE, REQUESTED, SCORING, Probe
 from live.replay import Replay
 from live.sessions import fault, outcome, session, told
 from live.shapes import SHAPES
+from synapse_models.deployment import Deployment, ServingFacts
+from synapse_models.engine_facts import ENGINES
 from synapse_models.errors import RequestRejected
+from synapse_models.parts import JSONValue
 from synapse_models.registry import DIALECT_BINDERS
 
 EVIDENCE = {(one.server.engine, one.probe): one for one in load()}
@@ -93,6 +96,20 @@ async def test_a_replay_sends_the_same_body_and_comes_to_the_same_outcome(key: t
     for ours, theirs in zip(server.seen, sent, strict=True):
         assert ours.partition(b"\r\n")[0] == theirs.partition(b"\r\n")[0]
         assert msgspec.json.decode(body_of(ours)) == msgspec.json.decode(body_of(theirs))
+
+
+async def test_what_a_server_said_of_itself_is_read_as_it_was() -> None:
+    (found,) = load_facts()
+    assert (found.engine, found.path, found.rerun) == ("llama_cpp", "/props", "make live")
+    assert found.package == EVIDENCE["llama_cpp", "chat_text"].server.package
+
+    async def fetch(path: str) -> JSONValue | None:
+        return found.reply if path == found.path else None
+
+    deployment = Deployment(engine_id=found.engine, engine_source="config", api_base="http://127.0.0.1/v1")
+    facts = await ENGINES[found.engine].verify_deployment(deployment, fetch)
+    assert facts == msgspec.convert(found.facts, type=ServingFacts)
+    assert facts.tokenizer_available is True
 
 
 async def test_what_an_engine_is_known_to_refuse_isn_t_sent_to_it() -> None:

@@ -23,7 +23,7 @@ def test_every_probe_shows_what_it_is_expected_to_show(tmp_path: Path) -> None:
         engine="llama_cpp", version=None, package=f"xllamacpp {importlib.metadata.version('xllamacpp')}"
     )
     with llama_server(model) as address:
-        facts = asyncio.run(observed(address, "llama_cpp", KEY))
+        facts, _ = asyncio.run(observed(address, "llama_cpp", KEY))
         wrong = asyncio.run(run(address, KEY, server, LIVE, tmp_path))
     assert wrong == []
     # A build that doesn't name itself has no version, and nothing that holds in a range of versions is taken to hold.

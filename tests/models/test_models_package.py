@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +35,9 @@ def test_planning_loads_neither_an_http_client_nor_any_other_part_of_the_product
     assert "synapse_models.dialects.openai_chat" in modules
     others = {"aiohttp", "synapse_wire", "synapse_client", "synapse_service", "synapse_engines", "synapse_cli"}
     assert not modules & others
+
+
+def test_the_map_of_the_package_names_every_room() -> None:
+    note = (Path(__file__).parents[2] / "engines" / "README.md").read_text(encoding="utf-8")
+    rooms = {path.stem for path in Path(synapse_models.__path__[0]).glob("*.py")} - {"__init__"}
+    assert [room for room in sorted(rooms) if f"`{room}`" not in note] == []
