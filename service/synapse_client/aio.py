@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from synapse_client import calls
+from synapse_client.aliases import AsyncAliasMethods
 from synapse_client.backoff import BUSY_S, HELLO_S, RECONNECT_S, pauses
 from synapse_client.catalog import AsyncCatalogMethods
 from synapse_client.client import DEFAULT_TIMEOUT_S, default_address, program_name
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AsyncClient(AsyncCatalogMethods, AsyncLaneMethods, AsyncRerankMethods):
+class AsyncClient(AsyncCatalogMethods, AsyncLaneMethods, AsyncRerankMethods, AsyncAliasMethods):
     """An asyncio connection to the service of this user; for use in one event loop.
 
     Arguments, errors and the rule about repeating requests are those of :class:`synapse_client.Client`. Requests are

@@ -264,6 +264,15 @@ def probe_report(model_id: str | None) -> Call[r.ProbeReport]:
     return _shaped("probe.report", r.ProbeReport, model_id=model_id)
 
 
+def aliases_check_index(index_fingerprint: str, provenance_set: Sequence[str]) -> Call[r.IndexChecked]:
+    return _shaped(
+        "aliases.check_index",
+        r.IndexChecked,
+        index_fingerprint=index_fingerprint,
+        provenance_set=list(provenance_set),
+    )
+
+
 def lanes_list() -> Call[r.LanesList]:
     return _shaped("lanes.list", r.LanesList)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from synapse_client import calls
+from synapse_client.aliases import AliasMethods
 from synapse_client.backoff import BUSY_S, HELLO_S, RECONNECT_S, pauses
 from synapse_client.catalog import CatalogMethods
 from synapse_client.connection import Connection
@@ -57,7 +58,7 @@ def program_name() -> str:
     return "".join(char for char in name if char.isprintable())[:256] or "python"
 
 
-class Client(CatalogMethods, LaneMethods, RerankMethods):
+class Client(CatalogMethods, LaneMethods, RerankMethods, AliasMethods):
     """A blocking connection to the service of this user.
 
     ``address`` is a socket path, by default the one that the service of this user takes; ``home`` is what the service

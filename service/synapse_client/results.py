@@ -97,7 +97,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """One page of a job, in the job's own order: go by the ids.
 
-    ``items`` is empty when the job has not got as far as this page. ``next_cursor`` is where to go on.
+    ``items`` is empty when the job has not got as far as this page. ``next_cursor`` is where to go on. ``table_epoch``
+    and ``equivalent_to`` are those at which the page was committed.
     """
 
     job_id: str
@@ -111,6 +112,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     dims: int
     engine: EngineIdentity
     module_generation: int
+    equivalent_to: list[str]
 
     @property
     def ended(self) -> bool:
@@ -179,6 +181,7 @@ def page(result: msgspec.Raw) -> Page:
         dims=value.dims,
         engine=value.provenance.engine,
         module_generation=value.module_generation,
+        equivalent_to=value.equivalent_to,
     )
 
 

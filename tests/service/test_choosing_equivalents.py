@@ -7,15 +7,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from fixtures.catalog_desk import EMBED, EMBED_CPU, EMBED_METAL, CatalogDesk
+from fixtures.catalog_desk import EMBED, EMBED_CPU, EMBED_METAL, RERANK, RERANK_CPU, CatalogDesk
 from fixtures.clocks import FakeClock
-from fixtures.embed_desk import EmbedDesk, refused
+from fixtures.embed_desk import EmbedDesk, plain, refused
 from fixtures.equivalences import fingerprint
 from fixtures.lanes import paper_registration, until
 from synapse_service.certify.ledger import Certification
+from synapse_service.certify.observations import Observations
+from synapse_service.clock import SystemClock
+from synapse_service.operations.rerank import RerankOperations
 from synapse_service.store.database import Store
+from synapse_wire.params import RerankScore
 
 OLD, OTHER = fingerprint("0"), fingerprint("1")
 
@@ -297,3 +302,40 @@ async def test_two_lanes_of_the_catalog_do_not_replace_each_other_although_they_
     catalog.aliases.set(*(each.pair for each in aliases.live))
     error = await refused(catalog.query(metal, allow_equivalent=True))
     assert error.code == "backend_unavailable"
+
+
+# --- scores ---
+
+
+async def test_scores_carry_the_table_and_are_not_given_out_at_another_epoch_than_was_required(
+    catalog: CatalogDesk,
+) -> None:
+    operations = RerankOperations(
+        choice=catalog.choice,
+        leases=catalog.leases,
+        settings=lambda: catalog.settings,
+        clock=SystemClock(),
+        module_generation=9,
+        aliases=catalog.aliases,
+        observations=Observations(enabled=False),
+    )
+
+    async def score(**changes: Any) -> dict[str, Any]:
+        asked = {"model": RERANK, "query": "a", "candidates": [{"id": "c", "text": "b"}]} | changes
+        call = msgspec.structs.replace(catalog.call("rerank.score"), received_at=SystemClock().monotonic())
+        return plain(await operations.score(call, msgspec.convert(asked, RerankScore)))
+
+    answer = await score(required_epoch=1)
+    assert (answer["table_epoch"], answer["equivalent_to"]) == (1, [])
+    catalog.aliases.set((OLD, catalog.lane(RERANK_CPU).fingerprint))
+    answer = await score()
+    assert (answer["table_epoch"], answer["equivalent_to"]) == (2, [OLD])
+    worker = catalog.loaders[RERANK_CPU].worker
+    worker.gate = asyncio.Event()
+    calls = len(worker.calls)
+    asking = asyncio.create_task(score(required_epoch=2))
+    await until(lambda: len(worker.calls) > calls)
+    catalog.aliases.set()
+    worker.gate.set()
+    error = await refused(asking)
+    assert (error.code, error.details) == ("migration_required", {"required_epoch": 2, "table_epoch": 3})

@@ -17,7 +17,7 @@ import pytest
 from synapse_wire.errors import SynapseError
 from synapse_wire.messages import decode_params
 from synapse_wire.operations import OPERATIONS
-from synapse_wire.params import MAX_EVIDENCE_BYTES, SAFE_INT, CachePin, EmbedBatch, ModelStatus
+from synapse_wire.params import MAX_EVIDENCE_BYTES, MAX_EVIDENCE_DEPTH, SAFE_INT, CachePin, EmbedBatch, ModelStatus
 from wire.contract_drift import fields_of
 
 CONSTRAINTS: Final = {
@@ -450,6 +450,20 @@ def test_two_fingerprints_may_be_given_under_either_name(name: str, names: tuple
 )
 def test_a_pair_is_two_different_fingerprints_each_given_once(name: str, given: dict[str, Any], field: str) -> None:
     assert refusal(SERVED[name], given) == expected(field)
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: Any = 1
+    for level in range(levels - 1):
+        value = [value] if level % 2 else {"x": value}
+    return {"x": value}
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_evidence_is_nested_no_deeper_than_other_answers_can_show(name: str) -> None:
+    deep, deeper = nested(MAX_EVIDENCE_DEPTH), nested(MAX_EVIDENCE_DEPTH + 1)
+    assert refusal(SERVED[name], {"left": "a", "right": "b", "evidence": deep}) is None
+    assert refusal(SERVED[name], {"left": "a", "right": "b", "evidence": deeper}) == expected("evidence")
 
 
 @pytest.mark.parametrize("name", ALIASES)

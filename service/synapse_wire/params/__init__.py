@@ -6,7 +6,7 @@ for that operation. Bounds that JSON types can't express are checked in ``__post
 ``ValueError`` it raises becomes a validation error with the member's path.
 """
 
-from synapse_wire.params.aliases import MAX_EVIDENCE_BYTES, AliasChange, CheckIndex
+from synapse_wire.params.aliases import MAX_EVIDENCE_BYTES, MAX_EVIDENCE_DEPTH, AliasChange, CheckIndex
 from synapse_wire.params.base import (
     NO_CONTROL,
     SAFE_INT,
@@ -54,6 +54,7 @@ __all__ = [
     "DEFAULT_DRAIN_MS",
     "DEFAULT_TAIL_LIMIT",
     "MAX_EVIDENCE_BYTES",
+    "MAX_EVIDENCE_DEPTH",
     "NO_CONTROL",
     "SAFE_INT",
     "AliasChange",

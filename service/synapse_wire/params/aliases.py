@@ -12,6 +12,10 @@ MAX_EVIDENCE_BYTES: Final = 16 * 1024
 """Longest evidence as JSON: every pair's evidence is read at each start, and shown with all others."""
 
 
+MAX_EVIDENCE_DEPTH: Final = 32
+"""Deepest nesting of evidence: what is shown inside other answers must never be too deep for their encoder."""
+
+
 class AliasChange(msgspec.Struct, frozen=True, kw_only=True):
     """``alias.declare`` and ``alias.retract``: two fingerprints under either name; further members are tolerated."""
 
@@ -26,8 +30,11 @@ class AliasChange(msgspec.Struct, frozen=True, kw_only=True):
         right = _either("right", self.right, "fingerprint_b", self.fingerprint_b)
         if left == right:
             raise ValueError("a fingerprint is equivalent to itself without being declared so - at `$.right`")
-        if self.evidence is not None and len(_json(self.evidence)) > MAX_EVIDENCE_BYTES:
-            raise ValueError(f"the evidence takes more than {MAX_EVIDENCE_BYTES} bytes - at `$.evidence`")
+        if self.evidence is not None:
+            if _deeper_than(self.evidence, MAX_EVIDENCE_DEPTH):
+                raise ValueError(f"the evidence is nested more than {MAX_EVIDENCE_DEPTH} deep - at `$.evidence`")
+            if len(msgspec.json.encode(self.evidence)) > MAX_EVIDENCE_BYTES:
+                raise ValueError(f"the evidence takes more than {MAX_EVIDENCE_BYTES} bytes - at `$.evidence`")
 
     @property
     def fingerprints(self) -> tuple[str, str]:
@@ -56,8 +63,9 @@ def _either(name: str, value: str | None, other_name: str, other: str | None) ->
     return found
 
 
-def _json(evidence: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(evidence)
-    except RecursionError as error:
-        raise ValueError("the evidence is nested too deeply - at `$.evidence`") from error
+def _deeper_than(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        inside = [each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list)]
+        layer = [each for part in inside for each in part]
+    return any(isinstance(each, dict | list) for each in layer)

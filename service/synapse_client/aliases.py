@@ -1,0 +1,44 @@
+"""What the clients can do with equivalences: ask whether an index may rely on them.
+
+The methods of both clients, in one file beside each other; the two classes are bases of ``Client`` and
+``AsyncClient``. Declaring and retracting pairs is an operator's work, and has a command of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from synapse_client import calls
+from synapse_wire import results as r
+
+if TYPE_CHECKING:
+    from synapse_client.calls import Call
+
+T = TypeVar("T")
+
+
+class AliasMethods:
+    """Of the blocking client."""
+
+    def _run(self, call: Call[T]) -> T:
+        raise NotImplementedError
+
+    def aliases_check_index(self, index_fingerprint: str, provenance_set: Sequence[str]) -> r.IndexChecked:
+        """Whether an index that is kept under one fingerprint may hold vectors of all of these.
+
+        ``status`` is ``valid``, or ``migration_required`` with the pair that doesn't stand. Keep ``table_epoch`` with
+        the index.
+        """
+        return self._run(calls.aliases_check_index(index_fingerprint, provenance_set))
+
+
+class AsyncAliasMethods:
+    """Of the asyncio client."""
+
+    async def _run(self, call: Call[T]) -> T:
+        raise NotImplementedError
+
+    async def aliases_check_index(self, index_fingerprint: str, provenance_set: Sequence[str]) -> r.IndexChecked:
+        """Whether an index that is kept under one fingerprint may hold vectors of all of these."""
+        return await self._run(calls.aliases_check_index(index_fingerprint, provenance_set))
