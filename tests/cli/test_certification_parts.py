@@ -16,6 +16,7 @@ import pytest
 from synapse_cli.certification import assets, checkout, judging, machine, mirror, record, rows
 from synapse_cli.certification.machine import GPU_DOMAIN, PLATFORM_DOMAIN, Gpu, Machine, Secret
 from synapse_cli.reporting import CommandError
+from synapse_service.catalog.compiled import shipped_catalog
 
 UUID = "564D8C1B-0000-4A5B-9C3D-123456789ABC"
 MAC = Machine("darwin", "arm64", "Apple M5", Secret(UUID))
@@ -374,6 +375,14 @@ def test_a_tree_without_a_repository_of_its_own_has_no_revision(tmp_path: Path) 
     assert (tree.revision, tree.clean, list(entries)) == (None, None, ["m"])
     assert tree.catalog_sha256 == hashlib.sha256(catalog.read_bytes()).hexdigest()
     assert checkout.manifest_digest(entries["m"]) == hashlib.sha256(b'{"id":"m","n":1}').hexdigest()
+
+
+def test_the_shipped_catalog_is_found_in_this_tree_and_its_entries_are_named_as_the_service_names_them() -> None:
+    tree, entries = checkout.read(Path(__file__).parents[2], None)
+    assert entries.keys() == {entry.id for entry in shipped_catalog().entries}
+    for entry in shipped_catalog().entries:
+        assert checkout.manifest_digest(entries[entry.id]) == entry.manifest_digest
+    assert tree.revision is None or len(tree.revision) == 40
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"entries": [{}]}', '{"entries": 1}'])

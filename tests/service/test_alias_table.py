@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -246,3 +247,34 @@ async def test_what_the_table_says_of_one_fingerprint_is_read_in_the_callers_tra
     found = store.read_sync(lambda: pairs.reading(B))
     assert (found.epoch, found.equivalents) == (3, [A])
     assert msgspec.json.encode(found.equivalents) == b'["' + A.encode() + b'"]'
+
+
+async def test_a_table_that_may_have_lost_changes_never_gives_an_epoch_twice(
+    table: AliasTable, store: Store, clock: FakeClock
+) -> None:
+    await table.declare((A, B), {})
+    store.opening = dataclasses.replace(store.opening, state="recovered")
+    again = restored(store, clock)
+    assert known(again) == (clock.wall_ms() // 1000, [[B], [A], []])
+    change = await again.retract((A, B), {})
+    assert change == Change(True, clock.wall_ms() // 1000 + 1)
+    # A clock that was set back doesn't take the epoch back.
+    clock.jump_wall(-3_600_000)
+    assert restored(store, clock).epoch == change.table_epoch
+
+
+async def test_a_disk_that_fails_after_the_commit_does_not_leave_memory_behind(
+    table: AliasTable, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store.write
+
+    async def failing(step: Any) -> Any:
+        await write(step)
+        raise StoreError("io_error", store.path)
+
+    monkeypatch.setattr(store, "write", failing)
+    with pytest.raises(StoreError):
+        await table.declare((A, B), {})
+    assert known(table) == (1, [[B], [A], []])
+    monkeypatch.undo()
+    assert await table.declare((A, B), {}) == Change(False, 1)

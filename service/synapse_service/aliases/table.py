@@ -7,6 +7,7 @@ database had at one epoch. Used on the event loop only. ``boot`` restores it bef
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from synapse_service.aliases.pairs import LivePair, Pair, Table, pair_of
 from synapse_service.catalog.detached import Detached
 from synapse_service.clock import Clock
 from synapse_service.store.database import Store
+from synapse_service.store.errors import StoreError
 
 _Step = Callable[[Pair, Mapping[str, Any], int], bool]
 
@@ -46,7 +48,13 @@ class AliasTable:
         self._partners: dict[str, list[str]] = {}
 
     def restore(self) -> None:
-        """Read what earlier processes wrote. Blocks; for boot."""
+        """Read what earlier processes wrote. Blocks; for boot.
+
+        After a start that may have lost commits, the epoch jumps to the wall clock's seconds, which are far above any
+        number of changes: whoever keeps an epoch of the lost ones must not find it again over another table.
+        """
+        if self._store.opening.may_lack_commits:
+            self._store.write_sync(lambda: pairs.skip_to(self._clock.wall_ms() // 1000))
         self._show(self._store.read_sync(pairs.read_table))
 
     @property
@@ -80,11 +88,11 @@ class AliasTable:
         return Broken((index_fingerprint, (retracted or broken)[0]))
 
     async def declare(self, pair: Pair, evidence: Mapping[str, Any]) -> Change:
-        """Make a pair live; raises StoreError, and then nothing has changed."""
+        """Make a pair live; raises StoreError, and then it most likely doesn't stand."""
         return await self._detached.run(self._change(pairs.declare, pair, evidence))
 
     async def retract(self, pair: Pair, evidence: Mapping[str, Any]) -> Change:
-        """End a pair; raises StoreError, and then nothing has changed."""
+        """End a pair; raises StoreError, and then it most likely stands still."""
         return await self._detached.run(self._change(pairs.retract, pair, evidence))
 
     async def _change(self, step: _Step, pair: Pair, evidence: Mapping[str, Any]) -> Change:
@@ -93,7 +101,13 @@ class AliasTable:
         def write() -> tuple[bool, Table]:
             return step(pair, evidence, now_ms), pairs.read_table()
 
-        changed, table = await self._store.write(write)
+        try:
+            changed, table = await self._store.write(write)
+        except StoreError:
+            # A disk that fails at the very end may have kept the change all the same.
+            with contextlib.suppress(StoreError):
+                self._show(await self._store.read(pairs.read_table))
+            raise
         self._show(table)
         return Change(changed, table.epoch)
 
