@@ -27,7 +27,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "deadline_exceeded": "Allow more time, with --deadline-ms where a command has that, or ask for less at a time.",
     "model_loading": "The model is being loaded.",
     "request_cancelled": "Somebody cancelled it. Sending the same work again takes up what had been done.",
-    "lane_paused": "The lane is paused; it goes on by itself.",
+    "lane_paused": "The lane is paused: `synapse lanes` shows which. It goes on by itself, or by `synapse resume`.",
     "shape_compiling": "The engine prepares for texts of this length.",
     # Models and their identity.
     "unknown_model": "`synapse models` shows the ids that exist.",

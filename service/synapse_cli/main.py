@@ -16,8 +16,10 @@ from synapse_cli.commands import (
     doctor,
     embed,
     jobs,
+    lanes,
     logs,
     models,
+    pause,
     plan,
     probe,
     rerank,
@@ -39,7 +41,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for family in (demo, serve, status, doctor, embed, rerank, jobs, models, plan, probe, settings, logs, call, stop):
+for family in (
+    *(demo, serve, status, doctor, embed, rerank, jobs, models, lanes, plan, probe),
+    *(settings, logs, call, pause, stop),
+):
     family.register(app)
 
 

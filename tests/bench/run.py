@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "jobs",
     "downloads",
     "unload",
+    "pauses",
     "accuracy",
     "full_size",
     "model_calls",

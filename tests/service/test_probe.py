@@ -310,3 +310,24 @@ async def test_the_report_of_one_unknown_lane_is_refused(desk: ProbeDesk) -> Non
     with pytest.raises(SynapseError) as refusal:
         desk.operations.report(CALL, ProbeReport(model_id="absent"))
     assert refusal.value.code == "unknown_model"
+
+
+async def test_a_paused_lane_is_not_probed(desk: ProbeDesk) -> None:
+    await desk.probe()
+    desk.fence.closed = True
+    with pytest.raises(SynapseError) as caught:
+        await desk.start()
+    assert caught.value.code == "lane_paused"
+    assert [job.kind for job in desk.book.live()] == []
+    assert desk.require() == "ok"
+
+
+async def test_a_probe_that_meets_a_pause_fails_without_an_outcome(desk: ProbeDesk) -> None:
+    desk.loader.hold = asyncio.Event()
+    job_id = await desk.start()
+    await until(lambda: desk.loader.loads)
+    desk.fence.closed = True
+    desk.loader.hold.set()
+    await until(lambda: not desk.book.live())
+    assert failure(await desk.book.status(job_id))["code"] == "lane_paused"
+    assert desk.require() == "probe_required"

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from synapse_cli.options import Home, Json
 
+if TYPE_CHECKING:
+    from synapse_wire.results import ServiceInfo
+
 
 def register(app: typer.Typer) -> None:
     app.command()(status)
+
+
+def _pause(info: ServiceInfo) -> list[tuple[str, str]]:
+    from datetime import datetime
+
+    import msgspec
+
+    pause = info.pause
+    if isinstance(pause, msgspec.UnsetType):
+        return []
+    until_ms = pause.paused_until_ms
+    until = "until `synapse resume`"
+    if isinstance(until_ms, int):
+        until = "until " + datetime.fromtimestamp(until_ms / 1000).isoformat(sep=" ", timespec="seconds")
+    return [("paused", f"{pause.phase.replace('_', ' ')}, {until}: {pause.reason}")]
 
 
 def status(home: Home = None, as_json: Json = False) -> None:
@@ -35,6 +55,7 @@ def status(home: Home = None, as_json: Json = False) -> None:
                 ("socket", info.socket_path),
                 ("home", info.home),
                 ("connections", str(info.connections)),
+                *_pause(info),
                 ("models", ", ".join(f"{row.model_id} ({row.state})" for row in listing.models) or "none"),
                 *([("jobs", "none at work")] if not live else []),
                 *(("job", f"{row.job_id}: {jobs.brief(row)}") for row in live),

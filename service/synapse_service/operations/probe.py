@@ -52,6 +52,7 @@ class ProbeOperations:
             )
         lane = self._lanes.get(params.model_id)
         lane.require_device()
+        lane.require_unpaused()
         # Of a lane that was replaced while it was probed, a probe may still be running.
         running = [job for job in self._jobs.live("probe", lane.lane_id) if job.digest == lane.fingerprint]
         job = (
