@@ -10,6 +10,7 @@ strace           strace         the tests of disk errors
 ip               iproute2       the test that nothing leaves the machine
 unshare          util-linux     the test that nothing leaves the machine
 dbus-run-session dbus           the tests of the tray application with a desktop's bus
+gnome-keyring-daemon gnome-keyring the test of a token in a real keyring
 Xvfb             xvfb           the tests of the tray application on a real screen
 lxqt-panel       lxqt-panel     the same: a panel with a tray
 openbox          openbox        the same: a window manager

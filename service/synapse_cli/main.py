@@ -12,6 +12,7 @@ import typer
 from synapse_cli import exits
 from synapse_cli.commands import (
     call,
+    credentials,
     demo,
     doctor,
     embed,
@@ -43,7 +44,7 @@ app = typer.Typer(
 
 for family in (
     *(demo, serve, status, doctor, embed, rerank, jobs, models, lanes, plan, probe),
-    *(settings, logs, call, pause, stop),
+    *(settings, credentials, logs, call, pause, stop),
 ):
     family.register(app)
 

@@ -40,6 +40,9 @@ class Call(msgspec.Struct, Generic[T], frozen=True):
     read: Callable[[msgspec.Raw], T]
     wait_s: float | None = None
 
+    def __repr__(self) -> str:
+        return f"Call({self.method!r})"  # Parameters may hold a secret, and texts in any case.
+
 
 def may_repeat(method: str) -> bool:
     """True for operations that only ask: carrying one out twice changes nothing."""
@@ -250,6 +253,18 @@ def storage_move(path: str | None, mode: str | None) -> Call[r.StorageMove]:
 def storage_cancel() -> Call[r.StorageMove]:
     # What was copied is removed before the answer.
     return _shaped("storage.cancel", r.StorageMove, wait_s=REMOVAL_S)
+
+
+def credentials_set(name: str, secret: str, origin: str | None) -> Call[r.CredentialRow]:
+    return _shaped("credentials.set", r.CredentialRow, name=name, secret=secret, origin=origin)
+
+
+def credentials_delete(name: str) -> Call[r.CredentialsList]:
+    return _shaped("credentials.delete", r.CredentialsList, name=name)
+
+
+def credentials_list() -> Call[r.CredentialsList]:
+    return _shaped("credentials.list", r.CredentialsList)
 
 
 def probe_start(model_id: str) -> Call[r.JobAccepted]:

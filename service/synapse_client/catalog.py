@@ -118,6 +118,18 @@ class CatalogMethods:
         """Take a move back that is under way."""
         return self._run(calls.storage_cancel())
 
+    def credentials_set(self, name: str, secret: str, *, origin: str | None = None) -> r.CredentialRow:
+        """Keep a secret in the user's keyring, for one origin; that of the hub if none is given."""
+        return self._run(calls.credentials_set(name, secret, origin))
+
+    def credentials_delete(self, name: str) -> r.CredentialsList:
+        """Forget a secret; those that are left."""
+        return self._run(calls.credentials_delete(name))
+
+    def credentials_list(self) -> r.CredentialsList:
+        """The names, and whether their secrets can be had now."""
+        return self._run(calls.credentials_list())
+
 
 class AsyncCatalogMethods:
     """Of the asyncio client; what each method means is said at :class:`CatalogMethods`."""
@@ -205,6 +217,18 @@ class AsyncCatalogMethods:
     async def storage_cancel(self) -> r.StorageMove:
         """Take a move back that is under way."""
         return await self._run(calls.storage_cancel())
+
+    async def credentials_set(self, name: str, secret: str, *, origin: str | None = None) -> r.CredentialRow:
+        """Keep a secret in the user's keyring, for one origin."""
+        return await self._run(calls.credentials_set(name, secret, origin))
+
+    async def credentials_delete(self, name: str) -> r.CredentialsList:
+        """Forget a secret."""
+        return await self._run(calls.credentials_delete(name))
+
+    async def credentials_list(self) -> r.CredentialsList:
+        """The names, and whether their secrets can be had now."""
+        return await self._run(calls.credentials_list())
 
 
 def _committed(status: r.DownloadStatus) -> bool:

@@ -14,7 +14,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -38,6 +38,8 @@ from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
 from synapse_service.diagnostics import standard_checks
 from synapse_service.events import EventHub
+from synapse_service.gateway.credentials import Credentials
+from synapse_service.gateway.system_keyring import SecretBox, SystemKeyring
 from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
@@ -47,6 +49,7 @@ from synapse_service.lanes.preloads import PreloadError
 from synapse_service.lanes.preloads import plan as plan_preloads
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.operations.admission import AdmissionOperations
+from synapse_service.operations.extensions import credentials as extension_credentials
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
@@ -67,10 +70,10 @@ EXIT_ALREADY_RUNNING: Final = 3
 _log = get_logger(__name__)
 
 
-def run(argv: Sequence[str] | None = None) -> None:
-    """Entry point of ``synapse-service``."""
+def run(argv: Sequence[str] | None = None, secrets: SecretBox | None = None) -> None:
+    """Entry point of ``synapse-service``. Only tests give ``secrets``: a place other than the user's keyring."""
     try:
-        arguments = parse(argv)
+        arguments = replace(parse(argv), secrets=secrets)
     except (CatalogError, OSError) as error:
         sys.exit(_say(error, EXIT_FAILED))
     sys.exit(main(arguments))
@@ -219,6 +222,12 @@ def _assemble(
         chunk_tokens=lambda: current().bulk_quantum_tokens,
         ttl_s=lambda: current().result_ttl_ms / 1000,
     )
+    credentials = Credentials(
+        database,
+        arguments.secrets or SystemKeyring("synapse" if paths.home is None else f"synapse {paths.home}"),
+        clock,
+        default_origin=lambda: current().hf_base_url,
+    )
     models = assemble_catalog(
         catalog=arguments.catalog,
         store=database,
@@ -232,6 +241,7 @@ def _assemble(
         lanes=lambda: lane_parts.open_files(),
         counters=jobs.counters,
         hub=hub,
+        credentials=credentials,
     )
     devices = DeviceGate(evidence)
     observations = Observations(enabled=current().certify_observation)
@@ -301,6 +311,7 @@ def _assemble(
     AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
     register_storage(router, storage, models)
+    extension_credentials.register(router, credentials, models.detached)
     extension_jobs.register(router, jobs, models.downloads, hub)
 
     limits = Limits(connections=current().max_connections, in_flight=current().max_in_flight)

@@ -14,18 +14,23 @@ from pathlib import Path
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
 from synapse_service.catalog.compiled import Catalog, shipped_catalog
+from synapse_service.gateway.system_keyring import SecretBox
 from synapse_service.paths import neural_engine_lock
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``environ`` is the environment with what the command line adds to it."""
+    """``environ`` is the environment with what the command line adds to it.
+
+    ``secrets`` takes the place of the user's keyring in tests.
+    """
 
     environ: Mapping[str, str]
     home: Path | None
     catalog: Catalog
     neural_engine_lock: Path
     scripted_predictor: Path | None
+    secrets: SecretBox | None = None
 
     def evidence(self, backend: str) -> DeviceEvidence:
         """What speaks for or against a device on this machine. Blocks."""

@@ -16,6 +16,7 @@ from synapse_service.catalog.availability import Availability
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.collector import Collector
 from synapse_service.catalog.compiled import Catalog, CatalogEntry, CatalogLane
+from synapse_service.catalog.credentials import CredentialSource
 from synapse_service.catalog.detached import Detached
 from synapse_service.catalog.download_files import DownloadFiles
 from synapse_service.catalog.download_job import LiveDownload
@@ -79,6 +80,7 @@ def assemble_catalog(
     lanes: Callable[[], Iterable[LaneFiles]],
     counters: Counters,
     hub: EventHub,
+    credentials: CredentialSource,
 ) -> CatalogParts:
     """Put the parts together. Blocks; for boot, on the event loop's thread. No file is looked for yet.
 
@@ -86,7 +88,13 @@ def assemble_catalog(
     topics ``downloads``, ``jobs`` and ``models``.
     """
     detached = Detached()
-    bodies = BodyFetcher(blobs, proxy=lambda: settings().http_proxy, ca_file=lambda: settings().ca_file, clock=clock)
+    bodies = BodyFetcher(
+        blobs,
+        proxy=lambda: settings().http_proxy,
+        ca_file=lambda: settings().ca_file,
+        clock=clock,
+        credentials=credentials,
+    )
 
     pins = Pins(store)
     installs = Installs(store, blobs, detached, self_check)

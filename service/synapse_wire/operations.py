@@ -101,6 +101,9 @@ EXTENSIONS: Final[Mapping[str, Operation]] = _table(
     Operation("storage.status", "query", p.NoParams, (r.StorageStatus,)),
     Operation("storage.move", "mutate", p.StorageMove, (r.StorageMove,)),
     Operation("storage.cancel", "mutate", p.NoParams, (r.StorageMove,)),
+    Operation("credentials.set", "mutate", p.CredentialsSet, (r.CredentialRow,)),
+    Operation("credentials.delete", "mutate", p.CredentialRef, (r.CredentialsList,)),
+    Operation("credentials.list", "query", p.NoParams, (r.CredentialsList,)),
 )
 """What this product adds, documented in ``docs/extensions.md``."""
 

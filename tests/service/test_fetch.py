@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,3 +194,40 @@ async def test_a_copy_from_disk_ends_when_nobody_waits_for_it_any_more(
     await loop.shutdown_default_executor()
     assert copied == [1 << 20]
     assert left(store) == []
+
+
+async def test_a_disk_that_can_not_be_written_is_not_taken_for_an_unreadable_source(
+    mirror: Mirror,
+    fetcher: Fetcher,
+    store: BlobStore,
+    lease: BlobLease,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    def read_only(self: BlobWriter, data: bytes) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(store.staging / "x"))
+
+    monkeypatch.setattr(BlobWriter, "write", read_only)
+    local = tmp_path / "model.safetensors"
+    local.write_bytes(BODY)
+    for wanted in (source(mirror), Source("model", "model.safetensors", SHA, path=local)):
+        error = await failure(fetcher, lease, wanted)
+        assert (error.code, error.details) == ("store_failure", {"reason": "read_only", "path": str(store.root)})
+
+
+async def test_a_disk_that_is_away_is_said_when_a_file_is_fetched(
+    mirror: Mirror, fetcher: Fetcher, store: BlobStore, lease: BlobLease
+) -> None:
+    store.store_id = "this one"
+    shutil.rmtree(store.root)
+    error = await failure(fetcher, lease, source(mirror))
+    assert (error.code, error.details) == ("store_failure", {"reason": "disk_missing", "path": str(store.root)})
+    assert not store.root.exists()
+
+
+async def test_a_source_that_can_not_be_read_is_the_callers_to_mend(
+    fetcher: Fetcher, lease: BlobLease, tmp_path: Path
+) -> None:
+    wanted = Source("model", "model.safetensors", SHA, path=tmp_path / "nothing")
+    error = await failure(fetcher, lease, wanted)
+    assert (error.code, error.details) == ("invalid_request", {"field": "files.model"})

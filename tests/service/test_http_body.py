@@ -15,8 +15,10 @@ import pytest
 from fixtures.clocks import FakeClock
 from fixtures.mirror import TLS, Fault, Mirror, running_mirror
 from fixtures.socket_server import until
+from synapse_models.credentials import Secret
 from synapse_service.catalog import http_body
 from synapse_service.catalog.blobs import BlobStore, BlobWriter
+from synapse_service.catalog.credentials import CredentialTrouble
 from synapse_service.catalog.http_body import MAX_RETRIES, BodyFetcher
 from synapse_service.catalog.sources import RemoteFile
 from synapse_wire.errors import SynapseError
@@ -36,13 +38,19 @@ class Desk:
         self.pauses: list[float] = []
         self.seen: list[int] = []
         self.tokens: dict[str, str] = {}
+        self.asked_for: list[str] = []
+        self.trouble: str | None = None
         self.proxy: str | None = None
         self.ca_file: str | None = None
         self.writers: list[BlobWriter] = []
         mirror.taken = lambda: self.seen[-1] if self.seen else 0
 
-    def token(self, host: str) -> str | None:
-        return self.tokens.get(host)
+    async def token(self, url: str) -> Secret | None:
+        self.asked_for.append(url)
+        if self.trouble is not None:
+            raise CredentialTrouble(self.trouble)
+        text = self.tokens.get(url)
+        return None if text is None else Secret(text)
 
     async def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -300,14 +308,67 @@ async def test_a_cancelled_fetch_leaves_nothing_behind(desk: Desk) -> None:
 
 async def test_a_credential_goes_to_the_first_address_and_to_no_other(desk: Desk) -> None:
     # Goes red without the comparison of origins in `authorization`.
-    desk.tokens = {"127.0.0.1": "hf_secret"}
+    desk.tokens = {desk.mirror.base + "/here": "hf_secret"}
+    desk.mirror.gated = "hf_secret"
     with running_mirror() as other:
         other.files["/there"] = BODY
         desk.mirror.redirects = {"/here": "/m2", "/m2": other.base + "/there"}
         assert desk.publish(await desk.fetch("/here")) == BODY
         sent = [headers.get("Authorization") for _, headers in desk.mirror.requests]
-        assert sent == ["Bearer hf_secret", "Bearer hf_secret"]
+        assert sent == [None, "Bearer hf_secret", "Bearer hf_secret"]
         assert ["Authorization" in headers for _, headers in other.requests] == [False]
+
+
+async def test_another_server_that_wants_a_credential_gets_none(desk: Desk) -> None:
+    # Goes red without the comparison of origins in `_open`.
+    desk.tokens = {desk.mirror.base + "/here": "hf_secret"}
+    with running_mirror() as other:
+        other.files["/there"] = BODY
+        other.gated = "hf_secret"
+        desk.mirror.redirects = {"/here": other.base + "/there"}
+        error = await desk.failure(path="/here")
+        assert (error.details or {})["http_status"] == 401
+        assert ["Authorization" in headers for _, headers in other.requests] == [False]
+        assert desk.asked_for == []
+
+
+async def test_a_file_that_everybody_gets_is_fetched_without_asking_the_keyring(desk: Desk) -> None:
+    desk.tokens = {desk.mirror.base + "/m": "hf_secret"}
+    assert desk.publish(await desk.fetch("/m")) == BODY
+    assert desk.asked_for == []
+    assert ["Authorization" in headers for _, headers in desk.mirror.requests] == [False]
+
+
+async def test_a_gated_file_goes_on_after_a_break_with_the_credential_that_it_began_with(desk: Desk) -> None:
+    desk.tokens = {desk.mirror.base + "/m": "hf_secret"}
+    desk.mirror.gated = "hf_secret"
+    desk.mirror.plan["/m"] = ["none", "early_close"]
+    assert desk.publish(await desk.fetch("/m")) == BODY
+    assert desk.asked_for == [desk.mirror.base + "/m"]
+    sent = [headers.get("Authorization") for _, headers in desk.mirror.requests]
+    assert sent == [None, "Bearer hf_secret", "Bearer hf_secret"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "trouble", "words"),
+    [
+        ({}, None, "store one with `synapse credentials set huggingface`"),
+        ({"/m": "hf_wrong"}, None, "look at the token's rights, and accept the model's terms"),
+        ({}, "the keyring is locked; unlock it", "it wants a token, and the keyring is locked; unlock it"),
+    ],
+    ids=["no token", "a token that isn't accepted", "a locked keyring"],
+)
+async def test_a_gated_file_that_stays_closed_says_what_to_do(
+    desk: Desk, tokens: dict[str, str], trouble: str | None, words: str
+) -> None:
+    desk.tokens = {desk.mirror.base + path: token for path, token in tokens.items()}
+    desk.trouble = trouble
+    desk.mirror.gated = "hf_secret"
+    error = await desk.failure(path="/m")
+    assert error.details == {"file": "model.safetensors", "reason": "http_status", "http_status": 401}
+    assert words in error.message
+    assert "hf_wrong" not in repr(error) + error.message
+    assert len(desk.asked_for) == 1
 
 
 async def test_the_range_goes_to_wherever_the_file_is(desk: Desk) -> None:

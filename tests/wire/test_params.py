@@ -119,6 +119,9 @@ EXAMPLES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "storage.status": [{}],
     "storage.move": [{"path": "/disk/models", "mode": "adopt"}],
     "storage.cancel": [{}],
+    "credentials.set": [{"name": "huggingface", "secret": "hf_x", "origin": "https://hub.test"}],
+    "credentials.delete": [{"name": "huggingface"}],
+    "credentials.list": [{}],
 }
 
 SERVED: Final = {name: row.params for name, row in OPERATIONS.items() if row.params is not None}

@@ -1,34 +1,57 @@
 """Credentials for servers that give some files only to people who have signed in.
 
-What is here is the seam: the fetcher asks a :class:`CredentialSource` for the origin that it was told to fetch from,
-sends what it gets to that origin, and to no other one that it may be redirected to.
+What is here is the seam: the fetcher asks a :class:`CredentialSource` once a server has refused it, for the address
+that it was told to fetch from, sends what it gets to that origin, and to no other one that it may be redirected to.
+Files that everybody gets are fetched without a credential, and the keyring isn't asked for them.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from synapse_models.credentials import Secret
 from synapse_service.catalog.sources import origin
+
+ASK: frozenset[int] = frozenset({401, 403})
+"""Replies that a credential may change."""
+
+
+class CredentialTrouble(Exception):
+    """A credential may be there and can't be had now. ``message`` says why and what to do; it holds no secret."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class CredentialSource(Protocol):
-    """Knows the user's tokens. May be asked often, and may not block."""
+    """Knows the user's tokens."""
 
-    def token(self, host: str) -> str | None:
-        """The bearer token for a host such as ``huggingface.co``; None when there is none."""
+    async def token(self, url: str) -> Secret | None:
+        """The bearer token for the origin of ``url``; None when there is none. Raises CredentialTrouble."""
         ...
 
 
 class NoCredentials:
     """Nobody has signed in anywhere."""
 
-    def token(self, host: str) -> str | None:
+    async def token(self, url: str) -> Secret | None:
         return None
 
 
-def authorization(credentials: CredentialSource, first_url: str, url: str) -> dict[str, str]:
+def authorization(secret: Secret | None, first_url: str, url: str) -> dict[str, str]:
     """The header for a request to ``url`` within a fetch that began at ``first_url``."""
-    if origin(url) != origin(first_url):
+    if secret is None or origin(url) != origin(first_url):
         return {}
-    token = credentials.token(origin(url)[1])
-    return {} if token is None else {"Authorization": f"Bearer {token}"}
+    return {"Authorization": f"Bearer {secret.reveal()}"}
+
+
+def advice(status: int, secret: Secret | None, trouble: str | None) -> str:
+    """What to do about a refusal, to be put behind the sentence that tells of it; empty for other replies."""
+    if status not in ASK:
+        return ""
+    if trouble is not None:
+        return f"; it wants a token, and {trouble}"
+    if secret is None:
+        return "; it wants a token: store one with `synapse credentials set huggingface`"
+    return "; the stored token doesn't open this model: look at the token's rights, and accept the model's terms"

@@ -12,6 +12,7 @@ all of it        416, where nobody said how long the file    the file is complet
                  is
 anything         the connection breaks                       after a pause the rest is asked for
 anything         429 or 503                                  the same, after the pause that the server asks for
+anything         401 or 403, once, at the first address      asked again with the credential, if there is one
 anything         no byte for a minute; any other status      given up
 ===============  ==========================================  =======================================================
 
@@ -35,11 +36,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
+from synapse_models.credentials import Secret
 from synapse_service.catalog.blobs import CHUNK_BYTES, BlobStore, BlobWriter
-from synapse_service.catalog.credentials import CredentialSource, NoCredentials, authorization
+from synapse_service.catalog.credentials import (
+    ASK,
+    CredentialSource,
+    CredentialTrouble,
+    NoCredentials,
+    advice,
+    authorization,
+)
 from synapse_service.catalog.disk_work import disk_work
 from synapse_service.catalog.refusals import fetch_failed
-from synapse_service.catalog.sources import RemoteFile, may_be_fetched
+from synapse_service.catalog.sources import RemoteFile, may_be_fetched, origin
 from synapse_service.clock import Clock
 from synapse_service.logs import get_logger
 from synapse_wire.errors import SynapseError
@@ -68,7 +77,8 @@ _log = get_logger(__name__)
 class _Arrival:
     """A file on its way. ``etag`` is the server's name for the version of which a part is here, if it has a strong one.
 
-    ``answered`` says that the server has been reached before.
+    ``answered`` says that the server has been reached before, ``refused`` that it wanted a credential. Then ``secret``
+    is what there is to give, or ``trouble`` why it couldn't be had.
     """
 
     file: RemoteFile
@@ -76,6 +86,9 @@ class _Arrival:
     on_bytes: Callable[[int], None]
     etag: str | None = None
     answered: bool = False
+    refused: bool = False
+    secret: Secret | None = None
+    trouble: str | None = None
 
     async def begin_anew(self) -> None:
         self.etag = None
@@ -177,7 +190,7 @@ class BodyFetcher:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         if offset and arrival.etag is not None:
             headers["If-Range"] = arrival.etag
-        response = await self._open(session, arrival.file, headers)
+        response = await self._open(session, arrival, headers)
         async with response:
             arrival.answered = True
             if not await self._accept(arrival, response, offset):
@@ -205,7 +218,8 @@ class BodyFetcher:
             await arrival.begin_anew()
             raise _Interrupted(fetch_failed(name, "http_status", f"the server has no rest of {name}", status))
         else:
-            failure = fetch_failed(name, "http_status", f"the server answered {status} for {name}", status)
+            why = advice(status, arrival.secret, arrival.trouble)
+            failure = fetch_failed(name, "http_status", f"the server answered {status} for {name}{why}", status)
             pause_s = self._asked_pause_s(response)
             if status in (429, 503) and (pause_s is None or pause_s <= MAX_PAUSE_S):
                 raise _Interrupted(failure, pause_s)
@@ -217,18 +231,17 @@ class BodyFetcher:
         return True
 
     async def _open(
-        self, session: aiohttp.ClientSession, file: RemoteFile, headers: Mapping[str, str]
+        self, session: aiohttp.ClientSession, arrival: _Arrival, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
+        file = arrival.file
         url = file.url
         for _ in range(MAX_REDIRECTS + 1):
-            proxy, proxy_headers = self._proxy_for(url)
-            response = await session.get(
-                url,
-                allow_redirects=False,
-                headers={**headers, **authorization(self._credentials, file.url, url)},
-                proxy=proxy,
-                proxy_headers=proxy_headers,
-            )
+            response = await self._get(session, arrival, url, headers)
+            if response.status in ASK and not arrival.refused and origin(url) == origin(file.url):
+                await self._look_for_secret(arrival)
+                if arrival.secret is not None:
+                    response.release()
+                    response = await self._get(session, arrival, url, headers)
             if response.status not in (301, 302, 303, 307, 308):
                 return response
             location = response.headers.get("Location", "")
@@ -241,6 +254,25 @@ class BodyFetcher:
             if not permitted:
                 raise fetch_failed(file.name, "network", f"{file.name} is redirected to a place that is not HTTPS")
         raise fetch_failed(file.name, "network", f"{file.name} is redirected more than {MAX_REDIRECTS} times")
+
+    async def _get(
+        self, session: aiohttp.ClientSession, arrival: _Arrival, url: str, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        proxy, proxy_headers = self._proxy_for(url)
+        return await session.get(
+            url,
+            allow_redirects=False,
+            headers={**headers, **authorization(arrival.secret, arrival.file.url, url)},
+            proxy=proxy,
+            proxy_headers=proxy_headers,
+        )
+
+    async def _look_for_secret(self, arrival: _Arrival) -> None:
+        arrival.refused = True
+        try:
+            arrival.secret = await self._credentials.token(arrival.file.url)
+        except CredentialTrouble as trouble:
+            arrival.trouble = trouble.message
 
     def _proxy_for(self, url: str) -> tuple[str | None, dict[str, str] | None]:
         """The proxy for a URL and the headers for it: that of the settings, else that of the environment."""

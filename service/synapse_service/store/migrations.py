@@ -150,6 +150,10 @@ def _first_tables(connection: sqlite3.Connection) -> None:
             job_id TEXT NOT NULL REFERENCES job (job_id) ON DELETE CASCADE,
             sha256 TEXT NOT NULL,
             PRIMARY KEY (job_id, sha256))""",
+        """CREATE TABLE credential (
+            name TEXT NOT NULL PRIMARY KEY,
+            origin TEXT NOT NULL,
+            changed_ms INTEGER NOT NULL)""",
     ):
         connection.execute(statement)
 

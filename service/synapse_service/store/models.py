@@ -339,6 +339,17 @@ class DownloadBlob(Table):
         primary_key = peewee.CompositeKey("job", "sha256")
 
 
+class Credential(Table):
+    """A name whose secret is in the keyring, and the origin that it is for."""
+
+    name = peewee.TextField(primary_key=True)
+    origin = peewee.TextField()
+    changed_ms = peewee.IntegerField()
+
+    class Meta:
+        table_name = "credential"
+
+
 TABLES: Final[tuple[Any, ...]] = (
     State,
     Model,
@@ -357,6 +368,7 @@ TABLES: Final[tuple[Any, ...]] = (
     InstallFile,
     DownloadKey,
     DownloadBlob,
+    Credential,
 )
 
 TERMINAL_DOWNLOAD_STATES: Final = frozenset({"committed", "failed", "cancelled"})

@@ -21,6 +21,7 @@ from synapse_wire.params.base import (
     Url,
 )
 from synapse_wire.params.catalog import CacheGc, CachePin, CatalogRef, DownloadsList, ModelsCatalog, ModelsDownload
+from synapse_wire.params.credentials import CredentialRef, CredentialsSet
 from synapse_wire.params.inference import (
     Constraints,
     EmbedBatch,
@@ -65,6 +66,8 @@ __all__ = [
     "ClientInfo",
     "Constraints",
     "Count",
+    "CredentialRef",
+    "CredentialsSet",
     "DownloadsList",
     "EmbedBatch",
     "EmbedItem",

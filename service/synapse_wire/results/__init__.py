@@ -18,6 +18,7 @@ from synapse_wire.results.catalog import (
     ModelsCatalog,
 )
 from synapse_wire.results.certify import CertifyObservations
+from synapse_wire.results.credentials import CredentialRow, CredentialsList
 from synapse_wire.results.inference import (
     Embedded,
     EmbedDiverted,
@@ -72,6 +73,8 @@ __all__ = [
     "CatalogModel",
     "CatalogUpstream",
     "CertifyObservations",
+    "CredentialRow",
+    "CredentialsList",
     "Diagnostic",
     "Diagnostics",
     "DownloadRow",
