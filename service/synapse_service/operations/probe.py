@@ -52,6 +52,12 @@ class ProbeOperations:
             )
         lane = self._lanes.get(params.model_id)
         lane.require_device()
+        if lane.model.ladder:
+            raise invalid_state(
+                f"{lane.lane_id} is a package set, whose packages hold no weights that the reference could compute; "
+                "register it under a profile",
+                model_id=lane.lane_id,
+            )
         lane.require_unpaused()
         # Of a lane that was replaced while it was probed, a probe may still be running.
         running = [job for job in self._jobs.live("probe", lane.lane_id) if job.digest == lane.fingerprint]
