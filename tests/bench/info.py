@@ -39,11 +39,13 @@ def measure() -> Report:
     """The two figures of the socket."""
     latency: dict[str, list[float]] = {"echo": [], "info": []}
     rate: dict[str, list[float]] = {"echo": [], "info": []}
+    gathered: dict[str, list[float]] = {"echo": [], "info": []}
     with echo() as (echo_address, echo_pid), service() as running, own_cores([echo_pid, running.pid]):
         for _ in range(ROUNDS):
             for kind, address in (("echo", echo_address), ("info", running.address)):
                 latency[kind].append(round_trip_us(address))
-                rate[kind].append(calls_per_second(address))
+                rate[kind].append(calls_per_second(address, gather=False))
+                gathered[kind].append(calls_per_second(address, gather=True))
     report = Report()
     report.at_most(
         "service.info round trip, of an echo's",
@@ -62,6 +64,10 @@ def measure() -> Report:
     for kind in latency:
         microseconds, calls = statistics.median(latency[kind]), statistics.median(rate[kind])
         report.lines.append(f"{kind}: p50 {microseconds:.0f} us; pipelined {calls:,.0f} calls a second")
+    report.lines.append(
+        f"with all {DEPTH} calls of a connection in one write, which an echo answers with one: "
+        f"{ratio(gathered['info'], gathered['echo']):.2f}x, {statistics.median(gathered['info']):,.0f} calls a second"
+    )
     return report
 
 
@@ -77,16 +83,20 @@ def round_trip_us(address: str) -> float:
     return statistics.median(times) * 1e6
 
 
-def calls_per_second(address: str) -> float:
-    """Calls a second with ``CONNECTIONS`` connections that each keep ``DEPTH`` calls in flight."""
-    burst = REQUEST * DEPTH
+def calls_per_second(address: str, *, gather: bool) -> float:
+    """Calls a second with ``CONNECTIONS`` connections that each keep ``DEPTH`` calls in flight.
+
+    Each call is a write of its own, as it is for a client whose callers know nothing of each other; or ``gather`` puts
+    a connection's calls into one.
+    """
+    writes = [REQUEST * DEPTH] if gather else [REQUEST] * DEPTH
     left = {connect(address): BURSTS for _ in range(CONNECTIONS)}
     missing = dict.fromkeys(left, DEPTH)
     with selectors.DefaultSelector() as selector:
         start = time.perf_counter()
         for connection in left:
             selector.register(connection, selectors.EVENT_READ)
-            connection.send(burst)
+            send(connection, writes)
         while left:
             for key, _ in selector.select():
                 connection = key.fileobj
@@ -97,13 +107,18 @@ def calls_per_second(address: str) -> float:
                 left[connection] -= 1
                 if left[connection]:
                     missing[connection] = DEPTH
-                    connection.send(burst)
+                    send(connection, writes)
                 else:
                     selector.unregister(connection)
                     connection.close()
                     del left[connection]
         elapsed = time.perf_counter() - start
     return CONNECTIONS * DEPTH * BURSTS / elapsed
+
+
+def send(connection: socket.socket, writes: list[bytes]) -> None:
+    for data in writes:
+        connection.send(data)
 
 
 def connect(address: str) -> socket.socket:

@@ -239,8 +239,9 @@ class Serving:
             if answer.non_finite:
                 self._prepare(self._not_finite(quantum, answer))
             else:
-                self._deliver(quantum, answer)
                 self._lane.quarantine.served()
+                self._go_on()  # First, so that the worker computes while the rows are handed out.
+                self._deliver(quantum, answer)
         self._go_on()
 
     def _deliver(self, quantum: Quantum, answer: EmbeddedRows | ScoredRows) -> None:
