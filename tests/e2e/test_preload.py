@@ -17,7 +17,7 @@ from fixtures.processes import wait_until
 from fixtures.service_process import ServiceProcess, file_manifest, running_service
 from synapse_client import Client, SynapseError
 
-GOOD, WRONG = "tiny-bert", "tiny-modernbert"
+GOOD, WRONG, RERANKER = "tiny-bert", "tiny-modernbert", "tiny-modernbert-reranker"
 
 
 def table(model_id: str, **members: Any) -> str:
@@ -26,8 +26,8 @@ def table(model_id: str, **members: Any) -> str:
     return "\n".join(["[[preload]]", *lines, ""])
 
 
-def entry(model_id: str, family: Any, *, engine: str = "owned-cpu", **members: Any) -> str:
-    text = table(model_id, task="embed", engine=engine, source="file", **members)
+def entry(model_id: str, family: Any, *, task: str = "embed", engine: str = "owned-cpu", **members: Any) -> str:
+    text = table(model_id, task=task, engine=engine, source="file", **members)
     for role, spec in file_manifest(tiny_model(family)).items():
         text += f"files.{role} = {{url = {json.dumps(spec['url'])}, sha256 = {json.dumps(spec['sha256'])}}}\n"
     return text
@@ -38,7 +38,7 @@ def home_with(folder: Path, *entries: str) -> tuple[Path, tuple[str, ...]]:
     home = folder / "home"
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text("\n".join(entries))
-    path = checked_catalog(GOOD, WRONG, wrong=[WRONG]).write(folder / "catalog")
+    path = checked_catalog(GOOD, WRONG, RERANKER, wrong=[WRONG]).write(folder / "catalog")
     return home, ("--cpu-lanes", "--catalog", str(path))
 
 
@@ -50,6 +50,7 @@ def service(tmp_path: Path) -> Iterator[ServiceProcess]:
         entry("right", "bert", profile=f"{GOOD}.cpu"),
         entry("wrong", "modernbert", profile=f"{WRONG}.cpu"),
         entry("unknown", "bert", profile="large.cpu"),
+        entry("scores", "modernbert-reranker", task="rerank", profile=f"{RERANKER}.cpu"),
         entry("plain", "bert", pooling="cls"),
     )
     with running_service(home, arguments=arguments) as service:
@@ -98,15 +99,20 @@ def check(service: ServiceProcess) -> None:
             "self_check_failed",
             {"profile": "large.cpu", "reason": "reference_absent"},
         )
+        candidates = [{"id": text, "text": text} for text in ("a", "b c")]
+        scored = client.call("rerank.score", {"model": "scores", "query": "a", "candidates": candidates})
+        assert [each["id"] for each in scored["scores"]] == ["a", "b c"]
+        assert rows(client)["scores"]["self_check"]["state"] == "passed"
         assert refusal(client, "plain").code == "probe_required"
         assert refusal(client, "old").code == "unknown_model"
-        assert sorted(rows(client)) == ["plain", "right", "unknown", "wrong"]
+        assert sorted(rows(client)) == ["plain", "right", "scores", "unknown", "wrong"]
 
 
 @pytest.mark.slow
 def test_models_are_preloaded_proven_and_refused_and_a_restart_changes_nothing(service: ServiceProcess) -> None:
     check(service)
-    told = [("preload_skipped", "old"), ("preload_failed", "wrong"), ("preload_failed", "unknown")]
+    failed = [("preload_failed", model_id) for model_id in ("wrong", "unknown")]
+    told = [("preload_skipped", "old"), *failed]
     assert warnings(service) == told
     service.stop()
     service.start()
@@ -114,7 +120,7 @@ def test_models_are_preloaded_proven_and_refused_and_a_restart_changes_nothing(s
     assert warnings(service) == [*told, *told]
     events = [each["event"] for each in logged(service)]
     # The second process computes neither what passed nor what failed.
-    assert (events.count("self_check_passed"), events.count("self_check_failed")) == (1, 1)
+    assert (events.count("self_check_passed"), events.count("self_check_failed")) == (2, 1)
 
 
 @pytest.mark.parametrize("model_id", [GOOD, f"{GOOD}-metal", f"{GOOD}-vulkan", f"{GOOD}-cpu"])

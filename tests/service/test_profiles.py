@@ -19,7 +19,9 @@ from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubWorker, make_lane, no_catalog
 from fixtures.onboarding_desk import OnboardingDesk
+from synapse_engines.composition import Instructed
 from synapse_engines.devices import Device
+from synapse_engines.templates import TEMPLATES, Prompt
 from synapse_engines.worker.scripted import scripted_vector
 from synapse_service.aliases.table import AliasTable
 from synapse_service.catalog.compiled import Catalog, shipped_catalog
@@ -155,6 +157,17 @@ def test_the_processor_has_a_profile_of_every_subset() -> None:
         profile = f"{model}.cpu"
         assert profiles.seal(profile) == profiles.seal(f"{model}.metal")
         assert profiles.figures(profile, tokenizer_of(profile))[0].id == model
+
+
+def test_a_prompt_that_users_name_is_that_of_the_cases() -> None:
+    """Red if one of the two is reworded: the cases would no longer prove what is served."""
+    entry = shipped_catalog().entry("qwen3-reranker-0.6b")
+    assert entry is not None
+    ours, template = entry.spec.numerics.composition, TEMPLATES["qwen3-reranker"]
+    assert isinstance(ours, Instructed)
+    assert isinstance(template, Prompt)
+    parts = ("prefix", "body", "instruction", "suffix")
+    assert [getattr(ours, part) for part in parts] == [getattr(template, part) for part in parts]
 
 
 def test_another_tokenizer_is_another_model() -> None:
@@ -411,6 +424,25 @@ async def test_a_profile_without_a_reference_refuses_before_a_worker_exists(desk
     assert desk.loader.loads == 0
     assert desk.refused().details == error["details"]
     assert desk.stored() == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"composition": {"form": "single", "prefix_ids": [4], "suffix_ids": [3]}},
+        {"composition": {"form": "single", "prefix_ids": [2], "suffix_ids": []}},
+    ],
+)
+async def test_cases_for_rows_that_are_composed_in_another_way_prove_nothing(
+    desk: Desk, changes: dict[str, Any], expected_warnings: ExpectedWarnings
+) -> None:
+    """Red without the comparison of compositions: the cases are ids, and say nothing about how texts become ids."""
+    expected_warnings("self_check_unusable")
+    desk.source.entries[0]["numerics"] |= changes
+    desk.restart()
+    error = failure(await desk.load(profile="tiny.cpu"))
+    assert error["details"] == {"profile": "tiny.cpu", "reason": "identity_differs"}
+    assert desk.computed == 0
 
 
 async def test_a_subset_that_was_tampered_with_refuses_once_and_for_the_life_of_the_process(

@@ -132,8 +132,10 @@ class SelfChecks:
 
 def _figures_for(profile: str, profiles: Profiles, model: LaneModel) -> SelfCheck:
     entry, check = profiles.figures(profile, model.file("tokenizer").sha256)
-    vectors = isinstance(check, EmbedCheck)
-    if vectors != (model.task == "embed") or (vectors and entry.spec.numerics.dims != model.dims):
+    numerics = entry.spec.numerics
+    # The cases are ids, so they say nothing about how texts become ids, and which of the outcomes is read.
+    ours = (model.task, model.dims, model.composition, model.readout)
+    if ours != (entry.spec.task, numerics.dims or 0, numerics.composition, numerics.readout):
         raise ProfileError("identity_differs", f"the cases for {profile} are those of another kind of model")
     return check
 
