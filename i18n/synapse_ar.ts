@@ -187,6 +187,11 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/playground.py"></location>
+      <source>Playground</source>
+      <translation>ساحة التجربة</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Allow grammars in text generation</source>
       <translation>اسمح بالقواعد النحوية عند توليد النص</translation>
@@ -340,6 +345,251 @@
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Where models are downloaded from</source>
       <translation>من أين تُنزَّل النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/heat_map.py"></location>
+      <source>Similarities</source>
+      <translation>درجات التشابه</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/heat_map.py"></location>
+      <source>{one} and {other}: {score}</source>
+      <translation>{one} و{other}: {score}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/panel.py"></location>
+      <source>Model</source>
+      <translation>النموذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/panel.py"></location>
+      <source>No model serves this yet</source>
+      <translation>لا يوجد نموذج لهذا بعد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>A question</source>
+      <translation>سؤال</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Answers by score</source>
+      <translation>الإجابات حسب الدرجة</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>At most {n} answers are scored.</source>
+      <translation>
+        <numerusform>تُقيَّم {n} إجابة على الأكثر.</numerusform>
+        <numerusform>تُقيَّم إجابة واحدة ({n}) على الأكثر.</numerusform>
+        <numerusform>تُقيَّم إجابتان ({n}) على الأكثر.</numerusform>
+        <numerusform>تُقيَّم {n} إجابات على الأكثر.</numerusform>
+        <numerusform>تُقيَّم {n} إجابة على الأكثر.</numerusform>
+        <numerusform>تُقيَّم {n} إجابة على الأكثر.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Possible answers</source>
+      <translation>الإجابات المحتملة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Possible answers, each on a line of its own</source>
+      <translation>إجابات محتملة، كل واحدة في سطر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Question</source>
+      <translation>السؤال</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Rerank</source>
+      <translation>إعادة الترتيب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Score</source>
+      <translation>قيّم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Scores are the model's own, from 0 to 1, and can't be compared with those of another model.</source>
+      <translation>الدرجات هي درجات النموذج نفسه، من 0 إلى 1، ولا تصح مقارنتها بدرجات نموذج آخر.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Cancel</source>
+      <translation>إلغاء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Choose a folder…</source>
+      <translation>اختر مجلدًا…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Files that were left out</source>
+      <translation>الملفات المستبعدة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Passages found</source>
+      <translation>المقاطع التي عُثر عليها</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Progress</source>
+      <translation>التقدم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Reading the files…</source>
+      <translation>تُقرأ الملفات…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Reads up to {files} UTF-8 files of up to {size}, {passages} passages in all. Nothing is stored.</source>
+      <translation>يقرأ حتى {files} ملف UTF-8 لا يتجاوز حجم كل منها {size}، ومجموعها {passages} مقطع. لا يُخزَّن شيء.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Search</source>
+      <translation>بحث</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Search a folder</source>
+      <translation>البحث في مجلد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>The folder can't be read: {reason}</source>
+      <translation>تتعذر قراءة المجلد: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>What do you look for?</source>
+      <translation>عمّ تبحث؟</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>a link</source>
+      <translation>رابط</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>can't be read</source>
+      <translation>تتعذر قراءته</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>empty</source>
+      <translation>فارغ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>indexed with {lane}</source>
+      <translation>فُهرست بواسطة {lane}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>not UTF-8 text</source>
+      <translation>ليس نص UTF-8</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>not a file</source>
+      <translation>ليس ملفًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>over the limit</source>
+      <translation>فوق الحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>too large</source>
+      <translation>كبير جدًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{file}, line {line}</source>
+      <translation>{file}، السطر {line}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files</source>
+      <translation>
+        <numerusform>{n} ملف</numerusform>
+        <numerusform>ملف واحد ({n})</numerusform>
+        <numerusform>ملفان ({n})</numerusform>
+        <numerusform>{n} ملفات</numerusform>
+        <numerusform>{n} ملفًا</numerusform>
+        <numerusform>{n} ملف</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files left out</source>
+      <translation>
+        <numerusform>استُبعد {n} ملف</numerusform>
+        <numerusform>استُبعد ملف واحد ({n})</numerusform>
+        <numerusform>استُبعد ملفان ({n})</numerusform>
+        <numerusform>استُبعدت {n} ملفات</numerusform>
+        <numerusform>استُبعد {n} ملفًا</numerusform>
+        <numerusform>استُبعد {n} ملف</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} passages</source>
+      <translation>
+        <numerusform>{n} مقطع</numerusform>
+        <numerusform>مقطع واحد ({n})</numerusform>
+        <numerusform>مقطعان ({n})</numerusform>
+        <numerusform>{n} مقاطع</numerusform>
+        <numerusform>{n} مقطعًا</numerusform>
+        <numerusform>{n} مقطع</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>At most {n} texts are compared.</source>
+      <translation>
+        <numerusform>يُقارن {n} نص على الأكثر.</numerusform>
+        <numerusform>يُقارن نص واحد ({n}) على الأكثر.</numerusform>
+        <numerusform>يُقارن نصان ({n}) على الأكثر.</numerusform>
+        <numerusform>تُقارن {n} نصوص على الأكثر.</numerusform>
+        <numerusform>يُقارن {n} نصًا على الأكثر.</numerusform>
+        <numerusform>يُقارن {n} نص على الأكثر.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Compare</source>
+      <translation>قارن</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Similar texts</source>
+      <translation>نصوص متشابهة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Texts to compare</source>
+      <translation>النصوص المراد مقارنتها</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>The stronger the colour, the more alike.</source>
+      <translation>كلما قوي اللون زاد التشابه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Two texts or more, each on a line of its own</source>
+      <translation>نصان أو أكثر، كل واحد في سطر</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/problems.py"></location>

@@ -171,6 +171,11 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/playground.py"></location>
+      <source>Playground</source>
+      <translation>Spielwiese</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Allow grammars in text generation</source>
       <translation>Grammatiken beim Erzeugen von Text erlauben</translation>
@@ -324,6 +329,231 @@
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Where models are downloaded from</source>
       <translation>Woher Modelle geladen werden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/heat_map.py"></location>
+      <source>Similarities</source>
+      <translation>Ähnlichkeiten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/heat_map.py"></location>
+      <source>{one} and {other}: {score}</source>
+      <translation>{one} und {other}: {score}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/panel.py"></location>
+      <source>Model</source>
+      <translation>Modell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/panel.py"></location>
+      <source>No model serves this yet</source>
+      <translation>Dafür ist noch kein Modell da</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>A question</source>
+      <translation>Eine Frage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Answers by score</source>
+      <translation>Antworten nach Punktzahl</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>At most {n} answers are scored.</source>
+      <translation>
+        <numerusform>Höchstens {n} Antwort wird bewertet.</numerusform>
+        <numerusform>Höchstens {n} Antworten werden bewertet.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Possible answers</source>
+      <translation>Mögliche Antworten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Possible answers, each on a line of its own</source>
+      <translation>Mögliche Antworten, jede in einer eigenen Zeile</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Question</source>
+      <translation>Frage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Rerank</source>
+      <translation>Sortieren</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Score</source>
+      <translation>Bewerten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Scores are the model's own, from 0 to 1, and can't be compared with those of another model.</source>
+      <translation>Die Punktzahlen sind die des Modells selbst, von 0 bis 1, und nicht mit denen eines anderen Modells vergleichbar.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Cancel</source>
+      <translation>Abbrechen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Choose a folder…</source>
+      <translation>Ordner wählen…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Files that were left out</source>
+      <translation>Ausgelassene Dateien</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Passages found</source>
+      <translation>Gefundene Stellen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Progress</source>
+      <translation>Fortschritt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Reading the files…</source>
+      <translation>Die Dateien werden gelesen…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Reads up to {files} UTF-8 files of up to {size}, {passages} passages in all. Nothing is stored.</source>
+      <translation>Liest bis zu {files} UTF-8-Dateien von höchstens {size}, insgesamt {passages} Textstellen. Nichts wird gespeichert.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Search</source>
+      <translation>Suchen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Search a folder</source>
+      <translation>Ordner durchsuchen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>The folder can't be read: {reason}</source>
+      <translation>Der Ordner kann nicht gelesen werden: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>What do you look for?</source>
+      <translation>Wonach suchen Sie?</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>a link</source>
+      <translation>eine Verknüpfung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>can't be read</source>
+      <translation>nicht lesbar</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>empty</source>
+      <translation>leer</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>indexed with {lane}</source>
+      <translation>mit {lane} eingelesen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>not UTF-8 text</source>
+      <translation>kein UTF-8-Text</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>not a file</source>
+      <translation>keine Datei</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>over the limit</source>
+      <translation>über der Grenze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>too large</source>
+      <translation>zu groß</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{file}, line {line}</source>
+      <translation>{file}, Zeile {line}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files</source>
+      <translation>
+        <numerusform>{n} Datei</numerusform>
+        <numerusform>{n} Dateien</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files left out</source>
+      <translation>
+        <numerusform>{n} Datei ausgelassen</numerusform>
+        <numerusform>{n} Dateien ausgelassen</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} passages</source>
+      <translation>
+        <numerusform>{n} Textstelle</numerusform>
+        <numerusform>{n} Textstellen</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>At most {n} texts are compared.</source>
+      <translation>
+        <numerusform>Höchstens {n} Text wird verglichen.</numerusform>
+        <numerusform>Höchstens {n} Texte werden verglichen.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Compare</source>
+      <translation>Vergleichen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Similar texts</source>
+      <translation>Ähnliche Texte</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Texts to compare</source>
+      <translation>Texte zum Vergleichen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>The stronger the colour, the more alike.</source>
+      <translation>Je kräftiger die Farbe, desto ähnlicher.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Two texts or more, each on a line of its own</source>
+      <translation>Zwei oder mehr Texte, jeder in einer eigenen Zeile</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/problems.py"></location>

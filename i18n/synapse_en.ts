@@ -36,6 +36,46 @@
       </translation>
     </message>
     <message numerus="yes">
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>At most {n} answers are scored.</source>
+      <translation>
+        <numerusform>At most {n} answer is scored.</numerusform>
+        <numerusform>At most {n} answers are scored.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files</source>
+      <translation>
+        <numerusform>{n} file</numerusform>
+        <numerusform>{n} files</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files left out</source>
+      <translation>
+        <numerusform>{n} file left out</numerusform>
+        <numerusform>{n} files left out</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} passages</source>
+      <translation>
+        <numerusform>{n} passage</numerusform>
+        <numerusform>{n} passages</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>At most {n} texts are compared.</source>
+      <translation>
+        <numerusform>At most {n} text is compared.</numerusform>
+        <numerusform>At most {n} texts are compared.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
       <location filename="../app/synapse_app/tray.py"></location>
       <source>For {n} minutes</source>
       <translation>

@@ -175,6 +175,11 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/playground.py"></location>
+      <source>Playground</source>
+      <translation>Poligon</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Allow grammars in text generation</source>
       <translation>Zezwól na gramatyki przy generowaniu tekstu</translation>
@@ -328,6 +333,236 @@
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Where models are downloaded from</source>
       <translation>Skąd pobierane są modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/heat_map.py"></location>
+      <source>Similarities</source>
+      <translation>Podobieństwa</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/heat_map.py"></location>
+      <source>{one} and {other}: {score}</source>
+      <translation>{one} i {other}: {score}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/panel.py"></location>
+      <source>Model</source>
+      <translation>Wybór modelu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/panel.py"></location>
+      <source>No model serves this yet</source>
+      <translation>Żaden model jeszcze tego nie robi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>A question</source>
+      <translation>Pytanie do odpowiedzi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Answers by score</source>
+      <translation>Odpowiedzi według oceny</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>At most {n} answers are scored.</source>
+      <translation>
+        <numerusform>Oceniana jest najwyżej {n} odpowiedź.</numerusform>
+        <numerusform>Oceniane są najwyżej {n} odpowiedzi.</numerusform>
+        <numerusform>Ocenianych jest najwyżej {n} odpowiedzi.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Possible answers</source>
+      <translation>Możliwe odpowiedzi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Possible answers, each on a line of its own</source>
+      <translation>Możliwe odpowiedzi, każda w osobnym wierszu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Question</source>
+      <translation>Pytanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Rerank</source>
+      <translation>Ranking</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Score</source>
+      <translation>Oceń</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/ranking.py"></location>
+      <source>Scores are the model's own, from 0 to 1, and can't be compared with those of another model.</source>
+      <translation>Oceny pochodzą wprost z modelu, od 0 do 1, i nie można ich porównywać z ocenami innego modelu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Cancel</source>
+      <translation>Anuluj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Choose a folder…</source>
+      <translation>Wybierz folder…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Files that were left out</source>
+      <translation>Pominięte pliki</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Passages found</source>
+      <translation>Znalezione fragmenty</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Progress</source>
+      <translation>Postęp</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Reading the files…</source>
+      <translation>Czytanie plików…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Reads up to {files} UTF-8 files of up to {size}, {passages} passages in all. Nothing is stored.</source>
+      <translation>Czyta do {files} plików UTF-8 o rozmiarze do {size}, łącznie {passages} fragmentów. Nic nie jest zapisywane.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Search</source>
+      <translation>Szukaj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>Search a folder</source>
+      <translation>Szukaj w folderze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>The folder can't be read: {reason}</source>
+      <translation>Nie można odczytać folderu: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>What do you look for?</source>
+      <translation>Czego szukasz?</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>a link</source>
+      <translation>dowiązanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>can't be read</source>
+      <translation>nie do odczytania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>empty</source>
+      <translation>pusty</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>indexed with {lane}</source>
+      <translation>zindeksowano przez {lane}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>not UTF-8 text</source>
+      <translation>nie jest tekstem UTF-8</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>not a file</source>
+      <translation>nie jest plikiem</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>over the limit</source>
+      <translation>ponad limitem</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>too large</source>
+      <translation>za duży</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{file}, line {line}</source>
+      <translation>{file}, wiersz {line}</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files</source>
+      <translation>
+        <numerusform>{n} plik</numerusform>
+        <numerusform>{n} pliki</numerusform>
+        <numerusform>{n} plików</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} files left out</source>
+      <translation>
+        <numerusform>pominięto {n} plik</numerusform>
+        <numerusform>pominięto {n} pliki</numerusform>
+        <numerusform>pominięto {n} plików</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/searching.py"></location>
+      <source>{n} passages</source>
+      <translation>
+        <numerusform>{n} fragment</numerusform>
+        <numerusform>{n} fragmenty</numerusform>
+        <numerusform>{n} fragmentów</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>At most {n} texts are compared.</source>
+      <translation>
+        <numerusform>Porównywany jest najwyżej {n} tekst.</numerusform>
+        <numerusform>Porównywane są najwyżej {n} teksty.</numerusform>
+        <numerusform>Porównywanych jest najwyżej {n} tekstów.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Compare</source>
+      <translation>Porównaj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Similar texts</source>
+      <translation>Podobne teksty</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Texts to compare</source>
+      <translation>Teksty do porównania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>The stronger the colour, the more alike.</source>
+      <translation>Im mocniejszy kolor, tym większe podobieństwo.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/playground/similar.py"></location>
+      <source>Two texts or more, each on a line of its own</source>
+      <translation>Dwa teksty lub więcej, każdy w osobnym wierszu</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/problems.py"></location>

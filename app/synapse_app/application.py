@@ -108,9 +108,10 @@ class Application(QObject):
         if self._window is not None:
             self._window.ending = True
             self._window.close()
+        await self.tasks.close()  # what a page began tidies up in the page, which is still there for it
+        if self._window is not None:
             self._window.deleteLater()
             self._window = None
-        await self.tasks.close()
 
     @property
     def window(self) -> Window:

@@ -10,10 +10,19 @@ from typing import Any
 
 import pytest
 import qasync
+from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 
 from fixtures.service_process import ServiceProcess, running_service
 from fixtures.tray_app import Loop, TrayApp, running_tray
+from synapse_app import i18n
+
+
+@pytest.fixture(autouse=True)
+def _in_english() -> None:
+    """What a test reads is English unless it says otherwise, whatever the test before it did."""
+    i18n._Current.messages = i18n.load("en")
+    QLocale.setDefault(QLocale("en"))
 
 
 @pytest.fixture
