@@ -8,7 +8,7 @@ list-valued ``items`` of earlier ones. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -135,6 +135,7 @@ class _Check:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
+        self._certainty: dict[int, bool] = {}
 
     def faults(self, value: JSONValue, schema: Schema, at: str, depth: int, hops: int) -> Iterator[str]:
         if schema is False:
@@ -169,9 +170,11 @@ class _Check:
 
     def _certain(self, schema: Schema) -> bool:
         """False when a value could fail ``schema`` for a keyword that isn't looked at."""
-        found: set[str] = set()
-        _collect(schema, self._root, found, set())
-        return not found
+        if id(schema) not in self._certainty:
+            found: set[str] = set()
+            _collect(schema, self._root, found, set())
+            self._certainty[id(schema)] = not found
+        return self._certainty[id(schema)]
 
     def _combined(self, value: JSONValue, schema: Mapping[str, Any], at: str, depth: int, hops: int) -> Iterator[str]:
         for inner in schema.get("allOf", ()):
@@ -224,9 +227,11 @@ class _Check:
             inner = prefix[index] if index < len(prefix) else rest
             yield from self.faults(item, inner, f"{at}/{index}", depth + 1, 0)
         if schema.get("uniqueItems") is True:
+            seen: set[Hashable] = set()
             for index, item in enumerate(value):
-                if any(same(item, other) for other in value[:index]):
+                if (key := _key(item)) in seen:
                     yield f"{at}/{index} is there twice"
+                seen.add(key)
         if "contains" in schema:
             fitting = sum(self._fits(item, schema["contains"], at, depth + 1, 0) for item in value)
             least, most = schema.get("minContains", 1), schema.get("maxContains")
@@ -293,8 +298,16 @@ def _is(value: JSONValue, name: str) -> bool:
 
 def same(left: JSONValue, right: JSONValue) -> bool:
     """Equality of JSON values, at whatever depth: true isn't 1, and 1 is 1.0."""
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+    return _key(left) == _key(right)
+
+
+def _key(value: JSONValue) -> Hashable:
+    """Something that is equal for equal JSON values, and for no others."""
+    if isinstance(value, bool):
+        return "boolean", value
+    if isinstance(value, Mapping):
+        return "object", frozenset((name, _key(item)) for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return "array", tuple(map(_key, value))
+    scalar: Hashable = value
+    return scalar
