@@ -16,7 +16,6 @@ from synapse_models.errors import PlanError
 from synapse_models.plans import RuntimeBindingPlan
 from synapse_models.policy import origin_of
 from synapse_models.pool import ConnectionPool
-from synapse_models.profiles import ModelProfile
 from synapse_models.registry import DIALECT_BINDERS, binder
 
 
@@ -34,7 +33,6 @@ def bind_dialect(
     *,
     deployment: Deployment,
     pool: ConnectionPool,
-    profile: ModelProfile,
     binders: Mapping[str, DialectBinder] = DIALECT_BINDERS,
 ) -> BoundDialect:
     """The plan's dialect, bound.
@@ -72,7 +70,7 @@ def bind_dialect(
         dialect_id=plan.dialect_id,
         wire_version=plan.wire_version,
         model_id=plan.model_id,
-        profile=profile,
+        profile=plan.binding.profile,
         engine_id=plan.engine_id,
     )
     auth = BEARER if found.auth is WireAuth.BEARER else AuthScheme(found.auth.value)

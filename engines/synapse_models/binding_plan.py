@@ -274,6 +274,7 @@ def _plan(work: BindingWork, binder: DialectBinder, wire_version: str) -> Bindin
         model_id=wanted.model_id,
         connection_family=spec.connection_family,
         auth=binder.auth,
+        profile=wanted.profile,
         declared=canonical_declaration(wanted.declared),
         intents=work.intents,
         available=tuple(work.available),

@@ -56,7 +56,7 @@ class _Wrapper:
         )
         plan = _plan(self.dialect_id, model, self._profile, self._deployment)
         self._pool = ConnectionPool(identity, resolver=resolver, limit=concurrency)
-        self.model = Model.bind(plan, deployment=self._deployment, pool=self._pool, profile=self._profile)
+        self.model = Model.bind(plan, deployment=self._deployment, pool=self._pool)
 
     async def __aenter__(self) -> Self:
         return self
@@ -114,7 +114,7 @@ def as_type(wrapper: _Wrapper, target: type[_Target]) -> _Target:
     made._deployment = wrapper._deployment
     made._profile = wrapper._profile
     made._pool = wrapper._pool
-    made.model = wrapper.model.with_dialect(plan, profile=wrapper._profile)
+    made.model = wrapper.model.with_dialect(plan)
     return made
 
 

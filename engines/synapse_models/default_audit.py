@@ -17,13 +17,10 @@ from synapse_models.dialect import CallContext, DialectBinder
 from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf_type
 from synapse_models.parts import JSONValue
 from synapse_models.plans import BindingCapabilityPlan
-from synapse_models.profiles import ModelProfile
 from synapse_models.request import CompletionInput, DialectOptions, FunctionTool, Request, chat
 
 
-def audit_defaults(
-    plan: BindingCapabilityPlan, profile: ModelProfile, engine_id: str, binder: DialectBinder
-) -> tuple[Diagnostic, ...]:
+def audit_defaults(plan: BindingCapabilityPlan, engine_id: str, binder: DialectBinder) -> tuple[Diagnostic, ...]:
     """An error for each default of ``plan`` that can't be sent."""
     if not plan.request_defaults and not plan.option_defaults:
         return ()
@@ -35,7 +32,7 @@ def audit_defaults(
         dialect_id=plan.dialect_id,
         wire_version=plan.wire_version,
         model_id=plan.model_id,
-        profile=profile,
+        profile=plan.profile,
         engine_id=engine_id,
     )
     found = []

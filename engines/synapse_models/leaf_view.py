@@ -29,7 +29,6 @@ from synapse_models.parts import (
     text_message,
 )
 from synapse_models.plans import BindingCapabilityPlan, lacks
-from synapse_models.profiles import ModelProfile
 from synapse_models.request import (
     ChatInput,
     CompletionInput,
@@ -67,7 +66,6 @@ class LeafView(Record, frozen=True):
 def leaf_views(
     plan: BindingCapabilityPlan,
     unavailable: Mapping[str, str],
-    profile: ModelProfile,
     engine_id: str,
     binder: DialectBinder,
 ) -> tuple[LeafView, ...]:
@@ -77,7 +75,7 @@ def leaf_views(
         dialect_id=plan.dialect_id,
         wire_version=plan.wire_version,
         model_id=plan.model_id,
-        profile=profile,
+        profile=plan.profile,
         engine_id=engine_id,
     )
     kind: InputKind = "chat" if "chat" in binder.spec.inputs else "completion"

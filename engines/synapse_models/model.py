@@ -30,7 +30,6 @@ from synapse_models.parts import JSONValue
 from synapse_models.plans import RuntimeBindingPlan, lacks
 from synapse_models.policy import Timeouts
 from synapse_models.pool import ConnectionPool, Limiter
-from synapse_models.profiles import ModelProfile
 from synapse_models.registry import DIALECT_BINDERS
 from synapse_models.reply import Reply
 from synapse_models.request import Request
@@ -96,7 +95,6 @@ class Model:
         *,
         deployment: Deployment,
         pool: ConnectionPool,
-        profile: ModelProfile | None = None,
         timeouts: Timeouts = Timeouts(),  # noqa: B008  immutable
         concurrency: int | None = None,
         binders: Mapping[str, DialectBinder] = DIALECT_BINDERS,
@@ -108,8 +106,7 @@ class Model:
         Raises:
             DialectNotImplemented, PlanError: something doesn't fit; see :func:`synapse_models.binding.bind_dialect`.
         """
-        known = profile or ModelProfile(model_id=plan.model_id)
-        bound = bind_dialect(plan, deployment=deployment, pool=pool, profile=known, binders=binders)
+        bound = bind_dialect(plan, deployment=deployment, pool=pool, binders=binders)
         limiters = () if concurrency is None else (Limiter(concurrency),)
         return cls(plan, bound, deployment, pool, timeouts=timeouts, limiters=limiters, binders=binders)
 
@@ -140,7 +137,6 @@ class Model:
         self,
         plan: RuntimeBindingPlan,
         *,
-        profile: ModelProfile | None = None,
         options: Mapping[str, JSONValue] | None = None,
     ) -> Model:
         """The model on another dialect, by a plan that was made for it, with the same pool and limits.
@@ -160,8 +156,7 @@ class Model:
             raise PlanError(
                 f"option defaults are set for {own.dialect_id} ({', '.join(sorted(own.options))}); replace them"
             )
-        known = profile or ModelProfile(model_id=plan.model_id)
-        bound = bind_dialect(plan, deployment=self.deployment, pool=self.pool, profile=known, binders=self._binders)
+        bound = bind_dialect(plan, deployment=self.deployment, pool=self.pool, binders=self._binders)
         return self._derived(plan, bound, self._limiters, own)
 
     def prepare(self, request: Request, *, stream: bool | None = None) -> PreparedCall:

@@ -78,7 +78,6 @@ def plan(
 
 def leaves(
     declarations: Declarations,
-    catalogue: Catalogue,
     result: ReconcileResult,
     binders: Mapping[str, DialectBinder] = registry.DIALECT_BINDERS,
 ) -> dict[str, tuple[LeafView, ...]]:
@@ -91,7 +90,6 @@ def leaves(
             found[name] = leaf_views(
                 binding,
                 binding.unavailable if final is None else final.unavailable,
-                catalogue.find(model.dialect, model.profile or model.model),
                 UNKNOWN_ENGINE if model.engine is None else model.engine.id,
                 binders[model.dialect],
             )

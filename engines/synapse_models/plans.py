@@ -105,6 +105,7 @@ class BindingCapabilityPlan(Record, frozen=True):
 
     Attributes:
         auth: how the dialect presents a credential; which credential is the connection's.
+        profile: what was known of the model, which decides leaves and spellings on every call.
         declared: the user's declarations, canonical.
         intents: capability → what is wanted, for those that anybody named.
         available: capabilities that a request may use.
@@ -124,6 +125,7 @@ class BindingCapabilityPlan(Record, frozen=True):
     model_id: str
     connection_family: str
     auth: WireAuth
+    profile: ModelProfile
     declared: Mapping[str, JSONValue]
     intents: Mapping[str, CapabilityIntent]
     available: tuple[str, ...]

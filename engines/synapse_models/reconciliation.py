@@ -76,8 +76,7 @@ def reconcile(
             findings.append(_no_server(root, group))
             continue
         for plan in tuple(group):
-            profile = wanted[plan.binding_id].profile
-            said = audit_defaults(plan, profile, server.engine_id, binders[plan.dialect_id])
+            said = audit_defaults(plan, server.engine_id, binders[plan.dialect_id])
             if said:
                 findings += said
                 group.remove(plan)

@@ -58,7 +58,6 @@ class ModelSession:
                     self.result.runtime_plans[model.name],
                     deployment=deployments[model.root],
                     pool=self._pools[model.root],
-                    profile=catalogue.find(model.dialect, model.profile or model.model),
                     timeouts=model.timeouts,
                     concurrency=None if model.root == model.name else model.concurrency,
                     binders=binders,

@@ -19,10 +19,8 @@ NO_TEMPERATURE = ModelProfile(
 
 
 def views(dialect_id: str = "openai_chat", profile: ModelProfile | None = None, **planned: object) -> list[LeafView]:
-    made = plan(deployment(), dialect_id, **planned)  # type: ignore[arg-type]
-    known = profile or ModelProfile(model_id="m")
-    binder = DIALECT_BINDERS[dialect_id]
-    return list(leaf_views(made.binding, made.unavailable, known, "unknown", binder))
+    made = plan(deployment(), dialect_id, profile=profile, **planned)  # type: ignore[arg-type]
+    return list(leaf_views(made.binding, made.unavailable, "unknown", DIALECT_BINDERS[dialect_id]))
 
 
 def of(leaf: str, found: list[LeafView]) -> LeafView:

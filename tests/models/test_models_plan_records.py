@@ -11,15 +11,27 @@ from msgspec import structs
 from synapse_models.canonical import fingerprint
 from synapse_models.deployment import Deployment, DeploymentPlanProjection, ServingFacts
 from synapse_models.dialect import WireAuth
+from synapse_models.errors import RequestRejected
+from synapse_models.model import Model
 from synapse_models.plans import BindingReconcileInput, DeploymentReconcileInput, ReconcileResult
-from synapse_models.profiles import ModelProfile
+from synapse_models.policy import ConnectionIdentity
+from synapse_models.pool import ConnectionPool
+from synapse_models.profiles import Fact, ModelProfile, SupportFact
 from synapse_models.reconciliation import ReconcileBatch, reconcile
 from synapse_models.records import RecordError, read_plans, write_plans
+from synapse_models.request import Request, SamplingParams, chat
 from synapse_models.requirements import TaskRequirements, aggregate
 
 BEFORE_V1 = (Path(__file__).parent / "records" / "plans_before_launch_v1.json").read_bytes()
 AFTER_V1 = (Path(__file__).parent / "records" / "plans_v1.json").read_bytes()
 LAUNCH = DeploymentPlanProjection(fingerprint="sha256:0", engine_id="vllm")
+KNOWN = ModelProfile(
+    model_id="qwen",
+    origin="user",
+    capabilities={"sampled_logprobs": SupportFact(support="supported", source="tried", date="2026-11-30", maximum=20)},
+    leaves={"sampling.seed": SupportFact(support="unsupported", source="tried", date="2026-11-30", reason="refused")},
+    facts={"max_tokens_key": Fact(value="max_completion_tokens", source="tried", date="2026-11-30")},
+)
 BEFORE = DeploymentReconcileInput(
     root_key="lab",
     engine_id="vllm",
@@ -41,7 +53,7 @@ def plans(server: DeploymentReconcileInput) -> ReconcileResult:
                     root_key="lab",
                     dialect_id="openai_chat",
                     model_id="qwen",
-                    profile=ModelProfile(model_id="qwen"),
+                    profile=KNOWN,
                     args={"sampling.temperature": 0.0, "sampling.stop": ["END"]},
                     options={"verbosity": "low"},
                     requirements=aggregate({"nightly": TaskRequirements(input="chat", sampled_logprobs=True)}),
@@ -86,6 +98,7 @@ def test_a_committed_record_of_version_1_reads_as_it_was_meant() -> None:
     assert writer.binding.request_defaults == {"sampling.stop": ["END"], "sampling.temperature": 0.0}
     assert writer.binding.option_defaults == {"verbosity": "low"}
     assert (writer.binding.auth, writer.wire_version, writer.engine_version) == (WireAuth.BEARER, "v1", "0.8.5")
+    assert writer.binding.profile == KNOWN
     assert writer.route is not None
     assert (writer.route.endpoint, writer.deployment_id) == ("http://127.0.0.1:8000/v1", "lab-1")
 
@@ -97,8 +110,8 @@ def test_fingerprints_of_version_1_don_t_change() -> None:
         "scorer": after.runtime_plans["scorer"].fingerprint,
         "launch": fingerprint(before.deployments["lab"]),
     } == {
-        "writer": "sha256:85bf0b3ad1ba7a2c159c80c30c641b06fd4abac8c65da7a159d226baa3632b63",
-        "scorer": "sha256:a9a161edc8a92126c0c62cf63d22bcf21a72138f1bb7f44c8898e29608144883",
+        "writer": "sha256:a2cc4ba71a75d40f1abd2ee44103eb2ffaafae363b485e3fa425af8d954afc10",
+        "scorer": "sha256:6ca53a9a0c4db217e96aaf2be989281cae5ccef4433d7872a36e9bf5e6ab25a7",
         "launch": "sha256:011dbde12abc037ff9730b69fe801c56ad32241cd49c5f8fbfdd2e104f36bef9",
     }
 
@@ -113,6 +126,25 @@ def test_a_server_is_verified_against_a_plan_that_another_process_wrote() -> Non
     again = plans(running(read_plans(BEFORE_V1)))
     assert again.ok
     assert again.canonical() == read_plans(AFTER_V1).canonical()
+
+
+async def test_a_model_is_bound_by_what_was_read_back_alone() -> None:
+    server = running(read_plans(BEFORE_V1))
+    assert server.deployment is not None
+    identity = ConnectionIdentity(family="http_json", origin="http://127.0.0.1:8000")
+    async with ConnectionPool(identity) as pool:
+        writer = Model.bind(read_plans(AFTER_V1).runtime_plans["writer"], deployment=server.deployment, pool=pool)
+        body = writer.prepare(Request(input=chat(("user", "u")), sampling=SamplingParams(max_tokens=5))).wire.body
+        with pytest.raises(RequestRejected, match=r"sampling\.seed.*refused"):
+            writer.prepare(Request(input=chat(("user", "u")), sampling=SamplingParams(seed=0)))
+    assert body == {
+        "model": "qwen",
+        "messages": [{"role": "user", "content": "u"}],
+        "temperature": 0.0,
+        "stop": ["END"],
+        "max_completion_tokens": 5,
+        "verbosity": "low",
+    }
 
 
 def test_an_unknown_field_is_skipped_and_a_missing_one_has_its_default() -> None:

@@ -634,6 +634,7 @@ def test_a_fingerprint_follows_what_is_bound() -> None:
         binding(args={"sampling.seed": 0}),
         binding(declared={"reasoning": True}),
         binding(dialect="openai_completions"),
+        binding(profile={"reasoning": fact("supported")}),
     ):
         assert run(changed).runtime_plans["m"].fingerprint != plain
 

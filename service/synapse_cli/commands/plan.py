@@ -70,7 +70,7 @@ def plan(
         raise typer.Exit(exits.FAILED) from None
     result = reconciled(declarations, catalogue)
     notes = profile_notes(declarations, catalogue)
-    views = leaves(declarations, catalogue, result)
+    views = leaves(declarations, result)
     if as_json:
         output.json(_document(declarations, result, notes, views))
     else:
