@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ from synapse_service.catalog import download_files
 from synapse_service.catalog import downloads as module
 from synapse_service.catalog.blob_files import StorageFull
 from synapse_service.catalog.blobs import BlobWriter
+from synapse_service.catalog.installs import InstalledManifest, erase_installs
 from synapse_service.jobs.retention import Retention
 from synapse_service.jobs.submissions import expire
 from synapse_service.store.errors import StoreError
@@ -52,6 +55,21 @@ def error(status: DownloadStatus) -> dict[str, Any]:
 def untouched(desk: DownloadDesk) -> bool:
     """True when a download left no trace but its job."""
     return (desk.stored(), desk.left_over(), desk.rows()["blobs"], desk.blobs.leases.holders()) == (set(), [], [], {})
+
+
+def beside_the_store(desk: DownloadDesk) -> set[Path]:
+    return {path for path in desk.folder.iterdir() if path != desk.blobs.root}
+
+
+async def forget(desk: DownloadDesk, catalog_id: str) -> None:
+    """Remove an installed model with its files."""
+
+    def erase() -> tuple[list[InstalledManifest], list[str]]:
+        erased = erase_installs(catalog_id)
+        return erased, [sha256 for manifest in erased for sha256 in manifest.blobs]
+
+    erased, _ = await desk.collector.remove(erase)
+    desk.installs.erased(erased)
 
 
 # --- the way to an install ---
@@ -141,6 +159,27 @@ async def test_a_link_in_place_of_a_blob_is_replaced_and_not_followed(desk: Down
 
 
 # --- sharing and keys ---
+
+
+async def test_no_link_is_needed_and_nothing_is_written_beside_the_store(
+    desk: DownloadDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_right(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "A required privilege is not held by the client")
+
+    monkeypatch.setattr(os, "symlink", no_right)
+    monkeypatch.setattr(os, "link", no_right)
+    beside = {path for path in beside_the_store(desk) if not path.name.startswith("synapse.db")}
+    for _ in range(20):
+        jobs = await asyncio.gather(*(desk.start(name) for name in ("alpha", "beta")))
+        assert [(await desk.end(job.job_id)).state for job in jobs] == ["committed", "committed"]
+        assert all(desk.installs.complete(desk.entry(name)) for name in ("alpha", "beta"))
+        assert desk.stored() == desk.files("alpha", "beta")
+        assert sum(desk.blobs.sizes().values()) < desk.small.size("alpha") + desk.small.size("beta")
+        for name in ("alpha", "beta"):
+            await forget(desk, name)
+        assert (desk.stored(), desk.left_over()) == (set(), [])
+    assert {path for path in beside_the_store(desk) if not path.name.startswith("synapse.db")} == beside
 
 
 async def test_callers_share_the_running_job_of_a_manifest_whatever_their_keys(desk: DownloadDesk) -> None:

@@ -19,6 +19,7 @@ from synapse_service.catalog.storage_records import known_store
 from synapse_service.catalog.store_marker import StorageUnavailable, read_marker
 from synapse_service.instance import ModelsInUse, lock_models
 from synapse_service.paths import PathError
+from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import BlobHolder
 
@@ -212,6 +213,38 @@ async def test_a_disk_that_goes_later_costs_no_install(
         assert (problem(desk), desk.usable("alpha")) == (None, True)
         with pytest.raises(ModelsInUse):
             lock_models(moved)
+
+
+async def test_a_lock_file_that_was_removed_is_taken_again_and_disturbs_nobody(quick_dir: Path, moved: Path) -> None:
+    async with storage_desk(quick_dir) as desk:
+        writer = desk.blobs.writer()
+        writer.write(b"half of a file")
+        (moved / "models.lock").unlink()
+        await desk.storage.look()
+        assert problem(desk) is None
+        with pytest.raises(ModelsInUse):
+            lock_models(moved)
+        assert [path.stat().st_size for path in desk.blobs.staging.iterdir()] == [14]
+        writer.discard()
+
+
+async def test_a_database_in_trouble_is_no_reason_to_stop_looking(
+    quick_dir: Path, moved: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    shift(moved, quick_dir / "away")
+    async with storage_desk(quick_dir) as desk:
+        shift(quick_dir / "away", moved)
+
+        def full() -> None:
+            raise StoreError("storage_full", desk.store.path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(desk.storage, "_recover", full)
+            await desk.storage.look()
+            assert problem(desk) is not None
+        await desk.storage.look()
+        assert (problem(desk), desk.usable("alpha")) == (None, True)
 
 
 async def test_a_file_that_is_missing_while_the_disk_is_there_is_a_damaged_one(quick_dir: Path, moved: Path) -> None:

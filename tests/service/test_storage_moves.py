@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -37,6 +38,10 @@ def copying(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_may_link", lambda *_: False)
 
 
+def listing(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
 def everything(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*"))
 
@@ -65,6 +70,30 @@ async def test_a_move_within_a_file_system_copies_no_byte(desk: StorageDesk, qui
     assert desk.settings.stored("storage_dir") == str(quick_dir / "disk")
     assert desk.told[-1].state == "ready"
     assert next(told.move.state for told in desk.told) == "bringing"
+
+
+async def test_a_file_system_without_links_gets_copies(
+    desk: StorageDesk, quick_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_right(*_: object) -> None:
+        raise OSError(errno.EPERM, "A required privilege is not held by the client")
+
+    monkeypatch.setattr(os, "link", no_right)
+    monkeypatch.setattr(os, "symlink", no_right)
+    inodes = {path.name: path.stat().st_ino for path in listing(desk.default / "blobs")}
+    ended = await desk.move(quick_dir / "disk")
+    assert (ended.state, ended.files_done) == ("done", 5)
+    assert all(path.stat().st_ino != inodes[path.name] for path in listing(quick_dir / "disk" / "blobs"))
+    assert (files_in(desk.default), desk.usable("alpha"), desk.usable("beta")) == (set(), True, True)
+
+
+async def test_a_collection_that_began_before_a_move_ends_well(desk: StorageDesk, quick_dir: Path) -> None:
+    collecting = asyncio.create_task(desk.collector.collect())
+    await asyncio.sleep(0)
+    await desk.moves.start(str(quick_dir / "disk"), "move")
+    collected, survey = await collecting
+    assert (collected.digests, set(survey.sizes)) == ((), desk.digests("alpha", "beta"))
+    assert (await desk.settled()).state == "done"
 
 
 async def test_a_move_to_another_file_system_and_back_to_the_usual_folder(
@@ -188,6 +217,7 @@ async def test_holders_are_named_and_nothing_moves(desk: StorageDesk, quick_dir:
     ("path", "reason"),
     [
         ("cache", "same"),
+        ("alias", "same"),
         ("cache/inside", "nested"),
         (".", "nested"),
         ("gone/disk", "missing"),
@@ -201,13 +231,14 @@ async def test_a_folder_that_will_not_do_is_refused_before_the_first_byte(
     desk: StorageDesk, quick_dir: Path, path: str, reason: str
 ) -> None:
     (quick_dir / "file").write_text("x")
+    (quick_dir / "alias").symlink_to(desk.default)
     (quick_dir / "open").mkdir()
     (quick_dir / "open").chmod(0o755)
     (quick_dir / "foreign" / "staging" / "mine").mkdir(parents=True)
     (quick_dir / "foreign").chmod(0o700)
     (quick_dir / "store").mkdir(mode=0o700)
     (quick_dir / "store" / "store.json").write_text('{"format":1,"store_id":"other"}')
-    target = (quick_dir / path).resolve()
+    target = quick_dir / path
     before = everything(quick_dir)
     error = await refused(desk, target)
     assert (error.code, error.level) == ("invalid_request", "semantic")

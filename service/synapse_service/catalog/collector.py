@@ -115,18 +115,22 @@ class Collector:
         """Remove every file that nobody needs, and the corrupt ones; returns what went, and what is there now."""
         with self._blobs.leases.using(), self._disk_failures():
             sizes = await disk_work(self._blobs.sizes)
-            _, collected = await self.remove(lambda: (None, sizes))
+            _, collected = await self._remove(lambda: (None, sizes))
             digests, freed = list(collected.digests), collected.freed_bytes
             for sha256 in await disk_work(self._blobs.quarantined):
                 digests.append(sha256)
                 freed += await disk_work(self._blobs.forget_quarantined, sha256)
-        return Collected(tuple(digests), freed), await self.survey()
+            survey = await self._survey()
+        return Collected(tuple(digests), freed), survey
 
     async def survey(self) -> Survey:
         """Who needs which file."""
         with self._blobs.leases.using(), self._disk_failures():
-            sizes = await disk_work(self._blobs.sizes)
-            quarantined = await disk_work(self._blobs.quarantined)
+            return await self._survey()
+
+    async def _survey(self) -> Survey:
+        sizes = await disk_work(self._blobs.sizes)
+        quarantined = await disk_work(self._blobs.quarantined)
         live = self._roots.live()
         stored = await self._store.read(stored_holders)
         return Survey(sizes, quarantined, merged(stored, live))

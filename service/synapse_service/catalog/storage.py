@@ -42,6 +42,7 @@ from synapse_service.instance import InstanceError, InstanceLock, ModelsInUse, l
 from synapse_service.logs import get_logger
 from synapse_service.paths import PathError, ensure_private_dir
 from synapse_service.store.database import Store
+from synapse_service.store.errors import StoreError
 
 LOOK_S: Final = 5.0
 """Between two looks at the disk."""
@@ -136,10 +137,12 @@ class Storage:
     def _found(self, at_boot: bool = False) -> StorageUnavailable | None:
         """Why the store can't be used, after trying to. Blocks."""
         try:
-            if self._lock is not None and self._lock.intact and self._blobs.store_id is not None:
-                self._blobs.require_present()
-            else:
+            if self._lock is None or self._blobs.store_id is None or self.problem is not None:
                 self._attach()
+            else:
+                self._blobs.require_present()
+                if not self._lock.intact:  # Its file was removed, or the disk was away between two looks.
+                    self._take_lock()
         except StorageUnavailable as unavailable:
             return unavailable
         except ModelsInUse as error:
@@ -150,6 +153,8 @@ class Storage:
             if at_boot and self.root == self.default:
                 raise
             return StorageUnavailable("unusable", self.root, str(error))
+        except StoreError as error:
+            return StorageUnavailable("unusable", self.root, error.message)
         except (InstanceError, OSError) as error:
             reason = "read_only" if self.root.is_dir() and not os.access(self.root, os.W_OK) else "unusable"
             text = None if reason == "read_only" else f"{self.root}: {error}; look at the disk of the models"
@@ -168,9 +173,7 @@ class Storage:
         ensure_private_dir(root)
         if not os.access(root, os.W_OK):
             raise StorageUnavailable("read_only", root)
-        if self._lock is not None:
-            self._lock.release()  # That of a disk which has been away.
-        self._lock = lock_models(root)
+        self._take_lock()
         self._blobs.prepare()
         store_id = marker or self._new_id()
         if marker is None:
@@ -179,6 +182,12 @@ class Storage:
             self._store.write_sync(lambda: remember_store(KnownStore(str(root), store_id)))
         self._blobs.store_id = store_id
         self._recover()
+
+    def _take_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+        self._lock = lock_models(self.root)
 
     def _require_new(self, here: KnownStore | None, known: KnownStore | None) -> None:
         """Refuse to begin a store where one should be already."""

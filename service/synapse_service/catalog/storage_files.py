@@ -84,9 +84,9 @@ class Brought:
 
 def require_apart(source: Path, target: Path, *, here: bool) -> None:
     """Refuse a new folder that is the old one, where the models are ``here``, or lies in it, or around it."""
-    if target == source and here:
-        raise _refused(target, "same", f"the models are in {target} already")
     old, new = source.resolve(), target.resolve()
+    if old == new and here:
+        raise _refused(target, "same", f"the models are in {target} already")
     if old != new and (old in new.parents or new in old.parents):
         text = f"{target} and {source}, where the models are, lie inside each other; choose a folder beside it"
         raise _refused(target, "nested", text)

@@ -29,7 +29,8 @@ from synapse_service.store.models import Credential
 from synapse_wire.errors import SynapseError, invalid_params, invalid_state
 from synapse_wire.results import CredentialRow
 
-TIME_LIMIT_S: Final = 5.0
+TIME_LIMIT_S: Final = 4.5
+"""A caller waits five seconds at most, the way to the thread and back included."""
 
 T = TypeVar("T")
 
