@@ -1,6 +1,6 @@
 """Downloads against cancellation, removal and collection: one of them wins, and what somebody needs is there.
 
-``DOWNLOAD_RACES`` is how often each race is run; set it for a longer run.
+``DOWNLOAD_RACES`` is how often each race is run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fixtures.download_desk import DownloadDesk, download_desk
 from fixtures.socket_server import until
 from synapse_service.catalog.installs import InstalledManifest, erase_installs
 
-RACES = int(os.environ.get("DOWNLOAD_RACES", "12"))
+RACES = int(os.environ.get("DOWNLOAD_RACES", "200"))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import hashlib
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,15 @@ class Desk:
         self.proxy: str | None = None
         self.ca_file: str | None = None
         self.writers: list[BlobWriter] = []
+        self.fetcher = BodyFetcher(
+            store,
+            proxy=lambda: self.proxy,
+            ca_file=lambda: self.ca_file,
+            clock=self.clock,
+            credentials=self,
+            no_byte_timeout_s=0.3,
+            sleep=lambda seconds: self._sleep(seconds),
+        )
         mirror.taken = lambda: self.seen[-1] if self.seen else 0
 
     async def token(self, url: str) -> Secret | None:
@@ -56,17 +66,8 @@ class Desk:
         self.pauses.append(seconds)
 
     async def fetch(self, path: str = "/m", *, size: int | None = len(BODY), url: str | None = None) -> BlobWriter:
-        fetcher = BodyFetcher(
-            self.store,
-            proxy=lambda: self.proxy,
-            ca_file=lambda: self.ca_file,
-            clock=self.clock,
-            credentials=self,
-            no_byte_timeout_s=0.3,
-            sleep=self._sleep,
-        )
         file = RemoteFile("model.safetensors", url or self.mirror.base + path, size)
-        self.writers.append(await fetcher.fetch(file, self.seen.append))
+        self.writers.append(await self.fetcher.fetch(file, self.seen.append))
         return self.writers[-1]
 
     async def failure(self, **changes: Any) -> SynapseError:
@@ -290,6 +291,24 @@ async def test_a_file_of_certificates_that_is_none_is_named_with_its_setting(des
     error = await desk.failure()
     assert error.code == "download_failed"
     assert "ca_file" in error.message
+
+
+async def test_certificates_are_read_off_the_loop_and_not_for_every_file(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = http_body._tls
+    on_the_loop: list[bool] = []
+
+    def reading(ca_file: str | None) -> Any:
+        on_the_loop.append(threading.current_thread() is threading.main_thread())
+        return read(ca_file)
+
+    monkeypatch.setattr(http_body, "_tls", reading)
+    for later, ca_file, reads in ((0.0, None, 1), (0.0, None, 1), (61.0, None, 2), (0.0, str(TLS / "cert.pem"), 3)):
+        desk.clock.advance(later)
+        desk.ca_file = ca_file
+        (await desk.fetch()).discard()
+        assert on_the_loop == [False] * reads
 
 
 async def test_a_cancelled_fetch_leaves_nothing_behind(desk: Desk) -> None:

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S: Final = 30.0
 NO_BYTE_TIMEOUT_S: Final = 60.0
 MAX_REDIRECTS: Final = 5
+TRUST_S: Final = 60.0
+"""So old may what is known of the system's certificates be: somebody who adds one tries again at once."""
 MAX_RETRIES: Final = 3
 """Attempts after the first one, unless in between a good piece of the file has arrived."""
 GOOD_PIECE_BYTES: Final = 64 << 20
@@ -125,6 +127,7 @@ class BodyFetcher:
         self._credentials = credentials or NoCredentials()
         self._no_byte_timeout_s = no_byte_timeout_s
         self._sleep = sleep
+        self._trust: tuple[str | None, float, ssl.SSLContext] | None = None
 
     async def fetch(self, file: RemoteFile, on_bytes: Callable[[int], None]) -> BlobWriter:
         """One file, whole, unchecked, and not published. ``on_bytes`` hears how many bytes of it are here.
@@ -305,13 +308,20 @@ class BodyFetcher:
             return None
         return max(0.0, moment.timestamp() - self._clock.wall_ms() / 1000)
 
+    async def _trusted(self, ca_file: str | None) -> ssl.SSLContext:
+        """Whom to believe; kept a while, because reading a system's certificates takes a twentieth of a second."""
+        now = self._clock.monotonic()
+        if self._trust is None or self._trust[0] != ca_file or now - self._trust[1] > TRUST_S:
+            self._trust = (ca_file, now, await disk_work(_tls, ca_file))
+        return self._trust[2]
+
     @asynccontextmanager
     async def _session(self, file: RemoteFile) -> AsyncIterator[aiohttp.ClientSession]:
         import aiohttp
 
         ca_file = self._ca_file()
         try:
-            tls = _tls(ca_file)
+            tls = await self._trusted(ca_file)
         except OSError as error:
             message = f"the certificates in {ca_file} can't be used: {error}; correct the setting ca_file"
             raise fetch_failed(file.name, "network", message) from error
