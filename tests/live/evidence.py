@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-FOLDER = Path(__file__).parent / "evidence"
+FOLDER = Path(__file__).parent / "recorded"
 RECORD_VERSION = 1
 
 _AUTHORIZATION = re.compile(rb"(?i)(\r\n(?:authorization|x-api-key): *(?:bearer +)?)[^\r\n]+")

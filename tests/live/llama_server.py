@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--alias", required=True)
     parser.add_argument("--key", default="")
     arguments = parser.parse_args()
-    import xllamacpp
+    import xllamacpp  # type: ignore[import-untyped]
 
     params = xllamacpp.CommonParams()
     params.model.path = arguments.model

@@ -69,7 +69,7 @@ profiles:
     capabilities: {multimodal_input: supported, fim: supported, reasoning: supported, function_tools: supported}
 """
 
-GREEDY = {"temperature": 0.0, "seed": 7}
+GREEDY: dict[str, Any] = {"temperature": 0.0, "seed": 7}
 HELLO = chat(("system", "Answer in one word."), ("user", "What is the capital of France?"))
 PROMPT = CompletionInput(text="The capital of France is")
 FRANCE = scored_pair("The capital of France is", " Paris")

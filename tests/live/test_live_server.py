@@ -13,7 +13,10 @@ from live.probes import LIVE
 from live.run import KEY, llama_server, missing, model_file, observed, run
 from synapse_models.deployment import ServingFacts
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=f"{missing()} is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(missing() is not None, reason=f"{missing()} is not installed"),
+]
 
 
 def test_every_probe_shows_what_it_is_expected_to_show(tmp_path: Path) -> None:
