@@ -23,17 +23,15 @@ from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.table import AliasTable
 from synapse_service.boot_arguments import Arguments, parse
 from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
+from synapse_service.boot_certify import open_ledger
 from synapse_service.boot_inference import register_inference
 from synapse_service.boot_lanes import LaneParts, assemble_lanes
 from synapse_service.boot_models import register_models
 from synapse_service.boot_storage import StorageParts, assemble_storage, models_folder, register_storage
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.compiled import CatalogError
-from synapse_service.certify.fixture import fixture_revisions
-from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
-from synapse_service.certify.records import StoredCertifications
 from synapse_service.clock import SystemClock
 from synapse_service.config import ConfigError, Settings, SettingsStore
 from synapse_service.diagnostics import standard_checks
@@ -200,8 +198,7 @@ def _assemble(
     leases = LeaseBook(lambda: f"{generation}-{next(numbers)}")
     blobs = BlobStore(models_folder(paths, settings_store))
     machine = this_machine()
-    ledger = CertificationLedger(certifications := StoredCertifications(database), machine.id, fixture_revisions())
-    ledger.restore(certifications.load_all(machine.id))
+    ledger = open_ledger(database, machine, current)
     jobs = JobBook(
         database,
         leases,
@@ -308,7 +305,7 @@ def _assemble(
         module_generation=generation,
     )
     JobOperations(store=database, book=jobs, module_generation=generation, aliases=aliases).register(router)
-    AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger).register(router)
+    AdmissionOperations(lanes=lanes, book=jobs, ledger=ledger, knob=lambda: current().knob).register(router)
     register_catalog(router, hub, models, lanes=lanes, leases=leases, settings=current)
     register_storage(router, storage, models)
     extension_credentials.register(router, credentials, models.detached)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,7 @@ from synapse_service.boot_arguments import Arguments
 from synapse_service.boot_catalog import CatalogParts
 from synapse_service.catalog.compiled import CatalogEntry, CatalogLane
 from synapse_service.catalog.roots import LaneFiles
+from synapse_service.certify import knobs
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.config import Settings
@@ -133,7 +135,7 @@ def assemble_lanes(
         values=StoredSelfTests(store, clock),
         launch=launch,
         clock=clock,
-        threads=lambda: settings().worker_threads,
+        threads=lambda model: lane_threads(model, settings()),
         observations=observations,
     )
     outcomes = StoredSelfChecks(store, clock)
@@ -225,3 +227,11 @@ def assemble_lanes(
     )
     idle = IdleUnloader(lanes=lanes, leases=leases, clock=clock, idle_s=idle_s, keep_warm=keep_warm)
     return LaneParts(lanes, loader, idle, extensions, pauses)
+
+
+def lane_threads(model: LaneModel, settings: Settings) -> int:
+    """Threads of a lane that is loaded now: as set, else by the knob, which doesn't concern lanes of the catalog."""
+    cores = os.cpu_count() or 1
+    if settings.worker_threads:
+        return settings.worker_threads
+    return knobs.threads(settings.knob, cores) if model.catalog_id is None else cores

@@ -77,6 +77,7 @@ def register_models(
         probes=probes,
         ledger=ledger,
         machine=machine,
+        knob=lambda: settings().knob,
         module_generation=module_generation,
     ).register(router)
     return Preloads(

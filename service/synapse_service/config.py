@@ -63,8 +63,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, _range(1000, DAY_MS, "Unload a lane this long after its last completed request.")
     ] = 15 * MINUTE_MS
     worker_threads: Annotated[
-        int, _range(0, 1024, "Threads a processor lane computes with; 0 is one a core. Holds for lanes loaded after.")
+        int, _range(0, 1024, "Threads a processor lane computes with; 0 is by the knob. Holds for lanes loaded after.")
     ] = 0
+    knob: Annotated[
+        Literal["performance", "balanced", "quiet"],
+        _about("Speed or quiet: which lanes are recommended, and how many cores models of your own may use."),
+    ] = "performance"
 
     inline_max_items: Annotated[int, _range(1, 4096, "Most items that one request computes inline.")] = 64
     inline_max_tokens: Annotated[int, _range(128, 2**20, "Most tokens that one request computes inline.")] = 8192

@@ -421,11 +421,21 @@ def test_probe_start_waits_and_shows_the_report(fake: FakeService, run: Run) -> 
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "model  task   engine     certification  reason  measured",
-        "mini   embed  owned-cpu  certified      -       items_per_s 100",
+        "mini   embed  owned-cpu  certified      -       tokens_per_second 100, latency_ms 1.5",
     ]
     assert result.stderr.splitlines() == ["Probing mini: 50%", "Probing mini: 100%"]
     assert json.loads(run("probe", "start", "mini", "--no-wait", "--json").stdout)["job_id"] == "probe-mini"
     assert json.loads(run("probe", "report", "mini", "--json").stdout)["lanes"][0]["model_id"] == "mini"
+
+
+def test_the_whole_report_shows_what_each_position_of_the_knob_recommends(fake: FakeService, run: Run) -> None:
+    assert run("probe", "report").stdout.splitlines()[2:] == [
+        "The knob stands at balanced. What each position recommends:",
+        "knob         embed  rerank",
+        "performance  mini   -",
+        "balanced     mini   -",
+        "quiet        mini   -",
+    ]
 
 
 # --- settings ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,25 @@ def test_files_that_make_no_reranker_fail_the_load_and_say_why(
     assert failed.value.details is not None
     assert details.items() <= failed.value.details.items()
     assert all(row["model_id"] != "bad" for row in client.call("models.list", {})["models"])
+
+
+def test_the_knob_is_a_setting_under_which_another_number_of_threads_is_measured(client: Client) -> None:
+    before = client.call("admission.status", {})
+    gated = len(client.call("models.list", {})["models"])
+    assert (before["knob"], before["performance_stale"], before["certification_stale"]) == ("performance", 0, 0)
+    report = client.call("probe.report", {})
+    assert (report["knob"], report["knobs"]["quiet"]["rerank"] is None) == ("performance", False)
+    threads = {lane["performance"]["conditions"]["threads"] for lane in report["lanes"]}
+    assert threads == {os.cpu_count()}
+    client.settings_set({"knob": "quiet"})
+    try:
+        after = client.call("admission.status", {})
+        stale = gated if (os.cpu_count() or 1) > 1 else 0
+        assert (after["knob"], after["performance_stale"], after["certification_stale"]) == ("quiet", stale, 0)
+        assert scores(rerank(client, "qwen3", QUERY, *TEXTS))
+    finally:
+        client.settings_set({"knob": None})
+    assert client.call("admission.status", {})["performance_stale"] == 0
 
 
 def test_a_restart_brings_back_the_lane_with_its_fingerprint_its_proof_and_its_scores(service: ServiceProcess) -> None:

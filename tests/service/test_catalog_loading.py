@@ -67,7 +67,7 @@ class Shelf:
             values=StoredSelfTests(store, self.clock),
             launch=self._launch,
             clock=self.clock,
-            threads=lambda: 1,
+            threads=lambda model: 1,
             observations=Observations(enabled=False),
         )
         self.lane = self.new_lane()

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from fixtures.certifications import ledger_for, measured
 from fixtures.clocks import FakeClock
 from fixtures.lanes import StubLoader, make_lane
-from synapse_service.certify.ledger import Certification, CertificationLedger
+from synapse_service.certify.ledger import Certification, CertificationLedger, Conditions
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.lanes.lane import Lane
 from synapse_service.store.database import Store
@@ -34,7 +35,7 @@ def lane() -> Lane:
 
 def ledger_of(store: Store, machine: str = MACHINE, fixture_revision: int = 3) -> CertificationLedger:
     records = StoredCertifications(store)
-    ledger = CertificationLedger(records, machine, {"embed": fixture_revision, "rerank": 3})
+    ledger = ledger_for(records, machine, {"embed": fixture_revision, "rerank": 3})
     ledger.restore(records.load_all(machine))
     return ledger
 
@@ -46,7 +47,7 @@ def outcome(lane: Lane, **changes: Any) -> Certification:
         "status": "certified",
         "blocking_reason": None,
         "evidence": {"mean_cosine": 0.9999, "gates": {"mean_cosine": 0.999}},
-        "performance": {"latency_ms": 1.5, "tokens_per_second": 9000.0},
+        "performance": measured(),
         "fixture_revision": 3,
         "os_build": "debian-12",
         "module_generation": 4,
@@ -122,3 +123,30 @@ async def test_an_outcome_that_can_not_be_written_does_not_count(
     with pytest.raises(StoreError):
         await ledger.record(outcome(lane))
     assert refusal(ledger, lane).code == "probe_required"
+
+
+def test_speed_is_stale_under_another_kernel_or_with_other_threads_and_numbers_are_not(
+    store: Store, lane: Lane
+) -> None:
+    ledger = ledger_of(store)
+    assert not ledger.performance_stale(lane)
+    ledger.restore([outcome(lane)])
+    assert not ledger.performance_stale(lane)
+    for conditions in (Conditions(kernel="6.2", threads=None), Conditions(kernel="6.1", threads=2)):
+        ledger.restore([outcome(lane, performance=measured(conditions=conditions))])
+        assert ledger.performance_stale(lane)
+        assert ledger.certified(lane.fingerprint)
+
+
+def test_a_new_fixture_makes_the_outcomes_of_its_own_task_stale(store: Store, lane: Lane) -> None:
+    ledger = ledger_of(store, fixture_revision=4)
+    ledger.restore([outcome(lane)])
+    assert (ledger.performance_stale(lane), refusal(ledger, lane).code) == (True, "not_certified")
+    ledger.restore([outcome(lane, task="rerank")])
+    assert (ledger.performance_stale(lane), ledger.certified(lane.fingerprint)) == (False, True)
+
+
+async def test_an_outcome_comes_back_with_its_task_and_the_conditions_of_its_speed(store: Store, lane: Lane) -> None:
+    made = outcome(lane, task="rerank", performance=measured(conditions=Conditions(kernel="6.9", threads=7)))
+    await ledger_of(store).record(made)
+    assert ledger_of(store).outcome(lane.fingerprint) == made

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from fixtures.certifications import ledger_for
 from fixtures.clocks import FakeClock
 from fixtures.lanes import StubLoader, ask, make_lane, no_catalog, paper_registration
 from synapse_engines.devices import CudaRecord, Device, DeviceEvidence, Host, Reason, probe_cuda
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.table import AliasTable
 from synapse_service.catalog.detached import Detached
-from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.device_gate import BACKENDS, DeviceGate
@@ -144,7 +144,7 @@ class Shelf:
         self.loader = StubLoader()
         self.gate = DeviceGate(lambda backend: DeviceEvidence(backend, self.reasons.get(backend)))
         self.aliases = AliasTable(store, self.clock, Detached())
-        self.ledger = CertificationLedger(SimpleNamespace(), "machine", {"embed": 1, "rerank": 1})  # type: ignore[arg-type]
+        self.ledger = ledger_for(SimpleNamespace(), "machine")  # type: ignore[arg-type]
         self.jobs = JobBook(
             store,
             self.leases,
@@ -205,6 +205,7 @@ async def test_a_lane_whose_device_is_gone_comes_back_and_refuses_without_loadin
         probes=SimpleNamespace(),  # type: ignore[arg-type]
         ledger=shelf.ledger,
         machine=MachineProfile(system="", os_build="", architecture="", chip="", kernel=""),
+        knob=lambda: "performance",
         module_generation=1,
     )
     for _ in range(2):

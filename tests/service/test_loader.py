@@ -78,7 +78,7 @@ class Bench:
             values=self.values,
             launch=self._launch,
             clock=SystemClock(),
-            threads=lambda: self.threads,
+            threads=lambda model: self.threads,
             observations=Observations(enabled=False),
         )
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from synapse_service.certify.machine import MachineProfile, chip_name, this_machine
+from synapse_service.certify.machine import MachineProfile, chip_name, machine_id, this_machine, uuid_digest
+from synapse_service.engine_builds import ENGINE_BUILDS
 
 PROFILE = MachineProfile(
     system="linux", os_build="debian-12", architecture="x86_64", chip="Some CPU @ 3.00GHz", kernel="6.1.0-18-amd64"
@@ -81,3 +82,28 @@ def test_the_chip_is_named_by_the_kernel(tmp_path: Path, text: str, chip: str) -
 
 def test_a_kernel_that_tells_nothing_has_no_chip(tmp_path: Path) -> None:
     assert chip_name(tmp_path / "absent") == "unknown"
+
+
+def test_engine_builds_and_the_machines_own_id_are_facts_and_no_identity() -> None:
+    changed = msgspec.structs.replace(PROFILE, engine_builds={"owned-cpu": "other"}, platform_uuid_sha256="0" * 64)
+    assert changed.id == PROFILE.id
+    assert this_machine().engine_builds == dict(ENGINE_BUILDS)
+
+
+def test_the_machines_own_id_appears_as_a_salted_digest_only() -> None:
+    own = "0123456789abcdef0123456789abcdef"
+    digest = uuid_digest(own)
+    assert digest == uuid_digest(f" {own.upper()}\n")
+    assert digest is not None
+    assert digest not in {hashlib.sha256(text.encode()).hexdigest() for text in (own, own.upper(), f"{own}\n")}
+    assert uuid_digest("other") != digest
+    assert uuid_digest("") is uuid_digest(None) is None
+
+
+def test_the_first_file_that_holds_an_id_counts(tmp_path: Path) -> None:
+    empty, fresh, good = tmp_path / "empty", tmp_path / "fresh", tmp_path / "good"
+    empty.write_text("\n")
+    fresh.write_text("uninitialized\n")
+    good.write_text("abc\n")
+    assert machine_id([tmp_path / "absent", empty, fresh, good]) == "abc"
+    assert machine_id([tmp_path / "absent", empty, fresh]) is None

@@ -41,7 +41,7 @@ async def running(room: Room) -> AsyncIterator[Serving]:
     room.operations.register(router)
     lanes = SimpleNamespace(visible=lambda: [room.lane])
     ledger = SimpleNamespace(outcome=lambda fingerprint: None, certified=lambda fingerprint: True)
-    AdmissionOperations(lanes=lanes, book=room.book, ledger=ledger).register(router)  # type: ignore[arg-type]
+    AdmissionOperations(lanes=lanes, book=room.book, ledger=ledger, knob=lambda: "quiet").register(router)  # type: ignore[arg-type]
     hub = EventHub(room.clock, room.clock.call_later)
     room.book._publish = lambda row, terminal: hub.publish("jobs", row, terminal=terminal, key=row.job_id)
     downloads = SimpleNamespace(job_rows=dict)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fixtures.certifications import ledger_for, measured
 from fixtures.clocks import FakeClock
 from fixtures.equivalences import PaperAliases
 from fixtures.expected_warnings import ExpectedWarnings
@@ -21,7 +22,7 @@ from synapse_engines.devices import DeviceEvidence
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.compiled import shipped_catalog
 from synapse_service.catalog.pins import Pins
-from synapse_service.certify.ledger import Certification, CertificationLedger
+from synapse_service.certify.ledger import Certification
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
@@ -62,7 +63,7 @@ class Desk:
             leases=self.leases,
             cpu_lanes=lambda: self.settings.cpu_lanes,
         )
-        self.ledger = CertificationLedger(StoredCertifications(store), "machine", {"embed": 1, "rerank": 1})
+        self.ledger = ledger_for(StoredCertifications(store), "machine")
         self.book = JobBook(
             store,
             self.leases,
@@ -196,7 +197,7 @@ async def test_a_measured_lane_has_advice_and_a_certified_one_says_so(desk: Desk
         status="certified",
         blocking_reason=None,
         evidence={},
-        performance={"latency_ms": 1.0},
+        performance=measured(),
         fixture_revision=1,
         os_build="x",
         module_generation=9,

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from fixtures.certifications import ledger_for
 from fixtures.clocks import FakeClock
 from fixtures.onboarding_desk import OnboardingDesk
 from fixtures.packages import sha256_of, write_package
 from fixtures.service_process import file_manifest
 from synapse_engines.coreml.build import ENGINE_BUILD
-from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.lanes.fingerprint import model_digest
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.package_sets import package_files
@@ -58,7 +58,7 @@ def failure(status: JobStatus) -> dict[str, Any]:
 
 
 def row(lane: Lane) -> dict[str, Any]:
-    ledger = CertificationLedger(None, "machine", {"embed": 1, "rerank": 1})  # type: ignore[arg-type]
+    ledger = ledger_for(None, "machine")  # type: ignore[arg-type]
     return dict(msgspec.to_builtins(model_row(lane, ledger, RecommendedBatch(rows=1, token_budget=1), False, [])))
 
 

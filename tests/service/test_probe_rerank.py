@@ -15,6 +15,7 @@ from fixtures.probe_desk import ProbeDesk
 from synapse_engines.readout import Sigmoid
 from synapse_service.certify.comparing import Gates, comparison, score_figures
 from synapse_service.certify.fixture import PairRow, pair_rows, rerank_fixture
+from synapse_service.certify.ledger import Conditions
 from synapse_service.lanes.worker_scores import ScoredRows
 from synapse_service.store.database import Store
 
@@ -140,6 +141,37 @@ def _tokenizer() -> Path:
     from fixtures.model_files import tiny_model
 
     return tiny_model("bert") / "tokenizer.json"
+
+
+async def test_the_report_has_the_whole_table_and_what_each_position_of_the_knob_recommends(desk: ProbeDesk) -> None:
+    assert desk.whole_report()["knobs"] == {
+        knob: {"embed": None, "rerank": None} for knob in ("performance", "balanced", "quiet")
+    }
+    await desk.probe()
+    report = desk.whole_report()
+    (row,) = report["lanes"]
+    assert (row["device_class"], row["dtype"], row["max_tokens"]) == ("cpu", "f32", 1024)
+    performance = row["performance"]
+    assert performance["conditions"] == {"kernel": "6.1", "threads": None}
+    assert (performance["stale"], performance["os_build"], performance["module_generation"]) == (False, "debian-12", 9)
+    assert report["knob"] == "balanced"
+    assert report["knobs"] == {knob: {"embed": None, "rerank": "m"} for knob in ("performance", "balanced", "quiet")}
+    assert set(report["machine"]) >= {"machine_id", "os_build", "chip", "engine_builds", "platform_uuid_sha256"}
+
+
+async def test_a_lane_that_fails_or_was_measured_under_other_conditions_is_recommended_to_nobody(
+    desk: ProbeDesk,
+) -> None:
+    desk.references.prepared = OffBy(lambda score: score / 2)
+    await desk.probe()
+    assert desk.whole_report()["knobs"]["quiet"]["rerank"] is None
+    desk.references.prepared = StubWorker()
+    await desk.probe()
+    assert desk.whole_report()["knobs"]["quiet"]["rerank"] == "m"
+    desk.conditions = Conditions(kernel="6.2", threads=None)
+    report = desk.whole_report()
+    assert report["lanes"][0]["performance"]["stale"]
+    assert (report["knobs"]["quiet"]["rerank"], desk.require()) == (None, "ok")
 
 
 # --- the fixture ---

@@ -15,6 +15,7 @@ import pytest
 
 import synapse_resources
 from fixtures.catalog import SmallCatalog, tiny_files
+from fixtures.certifications import ledger_for
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubWorker, make_lane, no_catalog
@@ -26,7 +27,6 @@ from synapse_engines.worker.scripted import scripted_vector
 from synapse_service.aliases.table import AliasTable
 from synapse_service.catalog.compiled import Catalog, shipped_catalog
 from synapse_service.catalog.detached import Detached
-from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.lanes.device_gate import BACKENDS
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.profiles import ProfileCheckKey, ProfileError, Profiles
@@ -248,7 +248,7 @@ class Desk(OnboardingDesk):
         self.ceiling_s: Callable[[Device], float] = ceiling_s
         self.every = [self.lanes]
         self.loader.make_worker = WideWorker
-        self.ledger = CertificationLedger(SimpleNamespace(), "machine", {"embed": 1, "rerank": 1})  # type: ignore[arg-type]
+        self.ledger = ledger_for(SimpleNamespace(), "machine")  # type: ignore[arg-type]
         self.aliases = AliasTable(store, self.clock, Detached())
         self.restart()
 

@@ -260,8 +260,8 @@ PLANTED = {
         ["model.status: has 2 results in the document and 3 in the code"],
     ),
     "a produced member is announced for later": (
-        planted("probe.report", "| `knobs` |", "| `machine` |"),
-        ["probe.report result: `machine` is produced, and the document says not yet"],
+        planted("embed.result", "| `provider_request_ids?` |", "| `state` |"),
+        ["embed.result result: `state` is produced, and the document says not yet"],
     ),
     "an operation lists a code that doesn't exist": (
         planted("models.remove", "`model_in_use`, `store_failure`", "`model_in_use`, `shop_failure`"),

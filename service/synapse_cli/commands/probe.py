@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,6 +11,8 @@ from synapse_cli.options import Home, Json, ModelId, Wait
 if TYPE_CHECKING:
     from synapse_cli.output import Output
     from synapse_wire.results import ProbeReport
+
+_FIGURES: Final = ("cold_load_ms", "tokens_per_second", "latency_ms")
 
 
 def register(app: typer.Typer) -> None:
@@ -65,10 +67,10 @@ def report(
 
     output = Output(as_json)
     with reporting(output, "read the report"), open_client(home) as client:
-        _show(output, client.probe_report(model_id))
+        _show(output, client.probe_report(model_id), knobs=model_id is None)
 
 
-def _show(output: Output, report: ProbeReport) -> None:
+def _show(output: Output, report: ProbeReport, *, knobs: bool = False) -> None:
     if output.as_json:
         output.json(report)
         return
@@ -84,13 +86,26 @@ def _show(output: Output, report: ProbeReport) -> None:
                 lane.engine,
                 lane.certification_status,
                 lane.blocking_reason if isinstance(lane.blocking_reason, str) else "-",
-                ", ".join(f"{name} {_figure(value)}" for name, value in lane.performance.items())
-                if isinstance(lane.performance, dict)
-                else "-",
+                _measured(lane.performance) if isinstance(lane.performance, dict) else "-",
             ]
             for lane in report.lanes
         ],
     )
+    if knobs:
+        _show_knobs(output, report)
+
+
+def _show_knobs(output: Output, report: ProbeReport) -> None:
+    output.line(f"The knob stands at {report.knob}. What each position recommends:")
+    positions = report.knobs
+    named = (("performance", positions.performance), ("balanced", positions.balanced), ("quiet", positions.quiet))
+    rows = [[name, lanes.embed or "-", lanes.rerank or "-"] for name, lanes in named]
+    output.table(["knob", "embed", "rerank"], rows)
+
+
+def _measured(performance: dict[str, object]) -> str:
+    shown = ", ".join(f"{name} {_figure(performance[name])}" for name in _FIGURES if name in performance)
+    return f"{shown} (stale)" if performance.get("stale") else shown
 
 
 def _figure(value: object) -> str:

@@ -6,16 +6,32 @@ replaces an earlier one and affects only what is asked from then on; vectors tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from synapse_service.lanes.lane import Lane
-from synapse_service.lanes.model import Task
+from synapse_service.lanes.model import LaneModel, Task
 from synapse_wire.errors import SynapseError
 
 Status = Literal["certified", "uncertified"]
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What speed depends on though numbers don't. ``threads`` is of a lane on the processor, None for others."""
+
+    kernel: str
+    threads: int | None
+
+
+class Performance(msgspec.Struct, frozen=True, kw_only=True):
+    """What a probe measured: loading from nothing, speed over the fixture, and the median for one short row."""
+
+    cold_load_ms: float
+    tokens_per_second: float
+    latency_ms: float
+    conditions: Conditions
 
 
 class Certification(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +43,7 @@ class Certification(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     blocking_reason: str | None
     evidence: dict[str, Any]
-    performance: dict[str, float] | None
+    performance: Performance | None
     fixture_revision: int
     os_build: str
     module_generation: int
@@ -41,12 +57,19 @@ class CertificationRecords(Protocol):
 
 
 class CertificationLedger:
-    """Outcomes by fingerprint, for one machine."""
+    """Outcomes by fingerprint, for one machine. ``conditions`` are those under which a lane would be loaded now."""
 
-    def __init__(self, records: CertificationRecords, machine_id: str, fixture_revisions: Mapping[Task, int]) -> None:
+    def __init__(
+        self,
+        records: CertificationRecords,
+        machine_id: str,
+        fixture_revisions: Mapping[Task, int],
+        conditions: Callable[[LaneModel], Conditions],
+    ) -> None:
         self._records = records
         self._machine_id = machine_id
         self._fixture_revisions = fixture_revisions
+        self._conditions = conditions
         self._outcomes: dict[str, Certification] = {}
 
     def restore(self, outcomes: list[Certification]) -> None:
@@ -60,6 +83,13 @@ class CertificationLedger:
     def stale(self, outcome: Certification) -> bool:
         """True when the probe has changed since: the outcome no longer says what it should."""
         return outcome.fixture_revision != self._fixture_revisions[outcome.task]
+
+    def performance_stale(self, lane: Lane) -> bool:
+        """True when a lane's speed was measured by another probe, or under other conditions than hold now."""
+        outcome = self.outcome(lane.fingerprint)
+        if outcome is None or outcome.performance is None:
+            return False
+        return self.stale(outcome) or outcome.performance.conditions != self._conditions(lane.model)
 
     def certified(self, fingerprint: str) -> bool:
         """True when current evidence says that the lane's numbers are right on this machine."""

@@ -18,7 +18,7 @@ from synapse_engines.tokenizer import Encoding
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
 from synapse_service.certify.comparing import Comparison, Figures, comparison
 from synapse_service.certify.fixture import fixture_revisions
-from synapse_service.certify.ledger import Certification, CertificationLedger
+from synapse_service.certify.ledger import Certification, CertificationLedger, Conditions, Performance
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.clock import Clock
 from synapse_service.jobs.live import LiveJob
@@ -81,11 +81,11 @@ class Probes:
         job.progress(job.items_total, job.items_total)
         _log.info("lane_probed", lane_id=lane.lane_id, blocking_reason=blocking, **figures)
 
-    async def _measure(self, lane: Lane, job: LiveJob) -> tuple[Comparison, Figures, dict[str, float]]:
+    async def _measure(self, lane: Lane, job: LiveJob) -> tuple[Comparison, Figures, Performance]:
         compared = await asyncio.to_thread(comparison, lane.model, await lane.tokenizer())
         rows = compared.rows
         job.progress(0, 2 * len(rows) + 1)
-        cold_load_ms = (await lane.ensure_ready()).load_ms
+        loaded = await lane.ensure_ready()
         began = self._clock.monotonic()
         candidate = await self._ask(lane, rows, "bulk")
         seconds = self._clock.monotonic() - began
@@ -94,15 +94,16 @@ class Probes:
         return (
             compared,
             figures,
-            {
-                "cold_load_ms": round(cold_load_ms, 1),
-                "tokens_per_second": round(sum(row.real_tokens for row in rows) / max(seconds, 1e-9), 1),
-                "latency_ms": round(await self._latency(lane, rows), 3),
-            },
+            Performance(
+                cold_load_ms=round(loaded.load_ms, 1),
+                tokens_per_second=round(sum(row.real_tokens for row in rows) / max(seconds, 1e-9), 1),
+                latency_ms=round(await self._latency(lane, rows), 3),
+                conditions=Conditions(kernel=self._machine.kernel, threads=loaded.threads),
+            ),
         )
 
     def _outcome(
-        self, lane: Lane, blocking: str | None, evidence: dict[str, Any], performance: dict[str, float] | None
+        self, lane: Lane, blocking: str | None, evidence: dict[str, Any], performance: Performance | None
     ) -> Certification:
         return Certification(
             fingerprint=lane.fingerprint,

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from synapse_service.certify.ledger import Certification
+from synapse_service.certify.ledger import Performance as PerformanceFigures
 from synapse_service.lanes.model import Task
 from synapse_service.store.database import Store
 from synapse_service.store.models import Certification as CertificationRow
@@ -35,7 +36,7 @@ class StoredCertifications:
 
     def _load_all(self, machine_id: str) -> list[Certification]:
         figures = {
-            row.fingerprint: msgspec.json.decode(row.figures, type=dict[str, float])
+            row.fingerprint: msgspec.json.decode(row.figures, type=PerformanceFigures)
             for row in Performance.select().where(Performance.machine_id == machine_id)
         }
         outcomes = []

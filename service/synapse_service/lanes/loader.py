@@ -9,7 +9,6 @@ kept in the database.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,12 +45,16 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A worker that holds a proven model. ``load_ms`` counts from the first file check to readiness."""
+    """A worker that holds a proven model. ``load_ms`` counts from the first file check to readiness.
+
+    ``threads`` is how many a lane on the processor computes with, None for other lanes.
+    """
 
     worker: WorkerProcess
     dims: int
     facts: Mapping[str, str]
     load_ms: float
+    threads: int | None = None
 
 
 class SelfTestValues(Protocol):
@@ -72,7 +75,7 @@ class Loader:
         values: SelfTestValues,
         launch: Callable[[BackendName], Launch],
         clock: Clock,
-        threads: Callable[[], int],
+        threads: Callable[[LaneModel], int],
         observations: Observations,
     ) -> None:
         self._blobs = blobs
@@ -86,11 +89,12 @@ class Loader:
         """A worker with the model, proven; raises ``artifact_invalid``, ``engine_crashed`` or WorkerFault."""
         began = self._clock.monotonic()
         watch = self._observations.watch(model)
-        worker, ready = await self.start(model, _BACKENDS[model.engine], watch)
+        threads = self._threads(model)
+        worker, ready = await self.start(model, _BACKENDS[model.engine], watch, threads)
         self._observations.admitted(model)
         load_ms = (self._clock.monotonic() - began) * 1000
         _log.info("lane_loaded", lane_id=model.lane_id, load_ms=round(load_ms), pid=worker.pid)
-        return Loaded(worker, ready.dims, ready.facts, load_ms)
+        return Loaded(worker, ready.dims, ready.facts, load_ms, threads if model.engine == "owned-cpu" else None)
 
     async def start_reference(self, model: LaneModel) -> WorkerProcess:
         """A worker that computes the same model with the float32 reference, for certification."""
@@ -98,19 +102,21 @@ class Loader:
         return worker
 
     async def start(
-        self, model: LaneModel, backend: BackendName, watch: WorkerWatch = NOBODY
+        self, model: LaneModel, backend: BackendName, watch: WorkerWatch = NOBODY, threads: int | None = None
     ) -> tuple[WorkerProcess, Ready]:
         """A worker on any backend, and what it said when it was ready."""
         with self._store_of(model):
-            return await self._start(model, backend, watch)
+            return await self._start(model, backend, watch, threads or self._threads(model))
 
-    async def _start(self, model: LaneModel, backend: BackendName, watch: WorkerWatch) -> tuple[WorkerProcess, Ready]:
+    async def _start(
+        self, model: LaneModel, backend: BackendName, watch: WorkerWatch, threads: int
+    ) -> tuple[WorkerProcess, Ready]:
         config = await asyncio.to_thread(self._prove, model)
         artifact_digest = f"{SELF_TEST_REVISION}:{model.model_digest}"
         known = await self._known_values(model.fingerprint, artifact_digest)
         worker = await WorkerProcess.start(self._launch(backend), clock=self._clock, watch=watch)
         try:
-            ready = await worker.load(self._spec(model, config, backend, known))
+            ready = await worker.load(self._spec(model, config, backend, known, threads))
             if ready.self_test_values is not None:
                 await self._keep_values(model.fingerprint, artifact_digest, ready.self_test_values)
         except WorkerRefused as refusal:
@@ -188,7 +194,9 @@ class Loader:
             # It was sound when the model was registered, by a release that read tokenizers in another way.
             raise artifact_refusal(model.lane_id, error, file=file.name) from error
 
-    def _spec(self, model: LaneModel, config: dict[str, Any], backend: BackendName, values: str | None) -> LoadSpec:
+    def _spec(
+        self, model: LaneModel, config: dict[str, Any], backend: BackendName, values: str | None, threads: int
+    ) -> LoadSpec:
         return LoadSpec(
             backend=backend,
             model_path=str(self._blobs.path(model.file("model").sha256)),
@@ -198,7 +206,7 @@ class Loader:
             normalize=model.normalize,
             max_tokens=model.max_tokens,
             readout=model.readout,
-            threads=self._threads() or os.cpu_count() or 1,
+            threads=threads,
             self_test_values=values,
             packages=package_files(model, self._blobs),
             package_root=str(self._blobs.packages) if model.ladder else None,

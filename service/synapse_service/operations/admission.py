@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from synapse_service.certify.knobs import Knob
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.lane import Lane
@@ -14,10 +17,13 @@ from synapse_wire import results as r
 class AdmissionOperations:
     """The one operation about admission."""
 
-    def __init__(self, *, lanes: LaneRegistry, book: JobBook, ledger: CertificationLedger) -> None:
+    def __init__(
+        self, *, lanes: LaneRegistry, book: JobBook, ledger: CertificationLedger, knob: Callable[[], Knob]
+    ) -> None:
         self._lanes = lanes
         self._book = book
         self._ledger = ledger
+        self._knob = knob
 
     def register(self, router: Router) -> None:
         """Serve the operation."""
@@ -35,7 +41,7 @@ class AdmissionOperations:
                 interactive=sum(lane.queue.depth("interactive") for lane in lanes),
                 bulk=sum(lane.queue.depth("bulk") for lane in lanes),
             ),
-            knob="performance",
+            knob=self._knob(),
             jobs_minted=counters.minted,
             jobs_completed=counters.completed,
             jobs_failed=counters.failed,
@@ -44,9 +50,7 @@ class AdmissionOperations:
             catalog_lanes=len(lanes),
             certified_lanes=sum(self._ledger.certified(lane.fingerprint) for lane in gated),
             certification_stale=stale,
-            performance_stale=sum(
-                outcome.performance is not None and self._ledger.stale(outcome) for outcome in outcomes
-            ),
+            performance_stale=sum(self._ledger.performance_stale(lane) for lane in gated),
             lanes=[_admission(lane) for lane in lanes if lane.state == "ready"],
         )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
+from synapse_service.certify.knobs import Knob, Measured, assign
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.certify.probe import Probes
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registry import LaneRegistry
+from synapse_service.lanes.rows import DEVICE_CLASSES
 from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.router import Call, Router
 from synapse_wire import params as p
@@ -28,6 +32,7 @@ class ProbeOperations:
         probes: Probes,
         ledger: CertificationLedger,
         machine: MachineProfile,
+        knob: Callable[[], Knob],
         module_generation: int,
     ) -> None:
         self._lanes = lanes
@@ -35,6 +40,7 @@ class ProbeOperations:
         self._probes = probes
         self._ledger = ledger
         self._machine = machine
+        self._knob = knob
         self._generation = module_generation
 
     def register(self, router: Router) -> None:
@@ -88,7 +94,18 @@ class ProbeOperations:
             module_generation=self._generation,
             machine={"machine_id": self._machine.id, **msgspec.to_builtins(self._machine)},
             lanes=[self._lane(lane) for lane in lanes],
+            knob=self._knob(),
+            knobs=assign([found for lane in self._lanes.visible() if (found := self._measured(lane)) is not None]),
         )
+
+    def _measured(self, lane: Lane) -> Measured | None:
+        """What the knobs go by: a lane that is certified, and whose speed is that of today."""
+        outcome = self._ledger.outcome(lane.fingerprint)
+        if lane.self_check is not None or outcome is None or outcome.performance is None:
+            return None
+        if not self._ledger.certified(lane.fingerprint) or self._ledger.performance_stale(lane):
+            return None
+        return Measured(lane.lane_id, lane.model.task, lane.model.engine, outcome.performance.tokens_per_second)
 
     def _lane(self, lane: Lane) -> r.ProbeLane:
         return self._probed(lane) if lane.self_check is None else self._checked(lane, lane.self_check)
@@ -103,6 +120,9 @@ class ProbeOperations:
             model_id=lane.lane_id,
             task=lane.model.task,
             engine=lane.model.engine,
+            device_class=DEVICE_CLASSES[lane.model.engine],
+            dtype=lane.model.profile.dtype,
+            max_tokens=lane.model.max_tokens,
             fingerprint=lane.fingerprint,
             certification_required=False,
             certification_status="not_required",
@@ -127,6 +147,9 @@ class ProbeOperations:
             model_id=lane.lane_id,
             task=lane.model.task,
             engine=lane.model.engine,
+            device_class=DEVICE_CLASSES[lane.model.engine],
+            dtype=lane.model.profile.dtype,
+            max_tokens=lane.model.max_tokens,
             fingerprint=lane.fingerprint,
             certification_required=True,
             certification_status="certified" if self._ledger.certified(lane.fingerprint) else "uncertified",
@@ -143,5 +166,13 @@ class ProbeOperations:
                 "stale": self._ledger.stale(outcome),
                 "evidence": outcome.evidence,
             },
-            performance=msgspec.UNSET if outcome is None or outcome.performance is None else outcome.performance,
+            performance=msgspec.UNSET
+            if outcome is None or outcome.performance is None
+            else {
+                **msgspec.to_builtins(outcome.performance),
+                "os_build": outcome.os_build,
+                "module_generation": outcome.module_generation,
+                "measured_ms": outcome.measured_ms,
+                "stale": self._ledger.performance_stale(lane),
+            },
         )

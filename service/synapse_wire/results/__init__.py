@@ -45,7 +45,7 @@ from synapse_wire.results.models import (
     RecommendedBatch,
     SelfCheckState,
 )
-from synapse_wire.results.probe import ProbeLane, ProbeReport
+from synapse_wire.results.probe import KnobLanes, KnobPositions, ProbeLane, ProbeReport
 from synapse_wire.results.service import (
     Diagnostic,
     Diagnostics,
@@ -96,6 +96,8 @@ __all__ = [
     "JobStatus",
     "JobsList",
     "KeptBlob",
+    "KnobLanes",
+    "KnobPositions",
     "LaneAdmission",
     "LaneRow",
     "LanesList",

@@ -16,6 +16,9 @@ class ProbeLane(Result, frozen=True, kw_only=True):
     model_id: str
     task: str
     engine: str
+    device_class: str
+    dtype: str
+    max_tokens: int
     fingerprint: str
     certification_required: bool
     certification_status: str
@@ -27,7 +30,22 @@ class ProbeLane(Result, frozen=True, kw_only=True):
     self_check: SelfCheckState | UnsetType = UNSET
 
 
+class KnobLanes(Result, frozen=True, kw_only=True):
+    """The lane that one position of the knob assigns to each task; None where none is measured."""
+
+    embed: str | None
+    rerank: str | None
+
+
+class KnobPositions(Result, frozen=True, kw_only=True):
+    performance: KnobLanes
+    balanced: KnobLanes
+    quiet: KnobLanes
+
+
 class ProbeReport(Result, frozen=True, kw_only=True):
     module_generation: int
     machine: dict[str, Any]
     lanes: list[ProbeLane]
+    knob: str
+    knobs: KnobPositions
