@@ -76,6 +76,7 @@ class LaneParts:
         """End every pause and every worker."""
         self.pauses.close()
         await self.lanes.close()
+        self.pauses.engine.close()
 
     def open_files(self) -> list[LaneFiles]:
         """The files that a worker has open, or may open again for those whom its lane still serves."""

@@ -153,6 +153,18 @@ def test_a_file_that_is_always_replaced_is_an_error_and_no_endless_loop(
         lock.acquire()
 
 
+def test_a_full_disk_does_not_keep_the_lock_from_being_taken(
+    lock: HardwareLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        lock.acquire()
+    assert lock.held
+
+
 @pytest.mark.parametrize("what", ["folder", "link", "missing folder", "pipe"])
 def test_something_else_in_its_place_is_refused(what: str, path: Path) -> None:
     match what:

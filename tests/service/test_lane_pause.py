@@ -16,7 +16,9 @@ from fixtures.lanes import StubWorker, ask, paper_registration, until
 from fixtures.lock_holders import hold
 from fixtures.workers import expected_text
 from synapse_service.lanes import hardware_lock
+from synapse_service.lanes.fence import NoFence
 from synapse_service.lanes.hardware_lock import HardwareLock, LockHeld
+from synapse_service.lanes.quarantine import CoolDown
 from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerNotGone
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
@@ -644,3 +646,83 @@ async def test_a_service_that_ends_forgets_the_pause(desk: LaneDesk, lock: Path)
     desk.pauses.close()
     await desk.pass_s(61.0)
     assert free(lock)
+
+
+async def test_a_pause_does_not_end_a_quarantine(desk: LaneDesk, expected_warnings: ExpectedWarnings) -> None:
+    expected_warnings("worker_lost", "lane_quarantined")
+    lane = desk.lane("ane")
+    lane.quarantine = CoolDown(desk.clock)
+    lane.quarantine.fault("crash")
+    desk.loaders["ane"].make_worker = Slow
+    await desk.load("ane")
+    worker = desk.loaders["ane"].worker
+    assert isinstance(worker, Slow)
+    worker.gate = asyncio.Event()
+    ticket = ask(lane, ROW)
+    await until(lambda: worker.calls)
+    desk.pause(60.0)
+    worker.faults = [WorkerCrashed(-9, "")]
+    worker.gate.set()
+    assert (await refused(ticket.done)).code == "engine_crashed"
+    await worker.closing.wait()
+    worker.release.set()
+    await until(lambda: desk.status()["phase"] == "paused")
+    assert lane.quarantine.active
+    desk.pauses.neural_engine.end()
+    assert lane.quarantine.active
+
+
+async def test_a_worker_that_survived_an_earlier_unload_keeps_the_hardware_from_being_free(
+    desk: LaneDesk, lock: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("worker_not_gone", "pause_drain_error")
+    desk.loaders["ane"].make_worker = Stubborn
+    await desk.load("ane")
+    worker = desk.loaders["ane"].worker
+    assert isinstance(worker, Stubborn)
+    worker.release.set()
+    assert (await refused(desk.lane("ane").unload())).code == "engine_crashed"
+    desk.pause(60.0)
+    await until(lambda: desk.status()["phase"] == "drain_failed")
+    error = desk.status()["drain_error"]
+    assert (error["lane_id"], error["stage"], error["code"]) == (None, "lock", "worker_alive")
+    assert not free(lock)
+    worker.gone.set()
+    await desk.pass_s(1.0)
+    await until(lambda: desk.status()["phase"] == "paused")
+    assert free(lock)
+
+
+async def test_no_worker_starts_on_hardware_that_was_given_up_whoever_lets_it_through(
+    desk: LaneDesk, lock: Path
+) -> None:
+    engine, model = desk.pauses.engine, desk.lane("ane").model
+    await engine.give_up()
+    entering = asyncio.create_task(engine.enter(model, NoFence()))
+    await desk.pass_s(5.0)
+    assert not entering.done()
+    assert free(lock)
+    engine.take_back()
+    await desk.pass_s(1.0)
+    await entering
+    assert not free(lock)
+    engine.leave()
+    assert free(lock)
+
+
+async def test_a_worker_that_crashed_and_is_not_buried_yet_is_waited_for(
+    desk: LaneDesk, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("worker_lost")
+    desk.loaders["ane"].make_worker = Slow
+    await desk.load("ane")
+    worker = desk.loaders["ane"].worker
+    assert isinstance(worker, Slow)
+    worker.crash()
+    await worker.closing.wait()
+    assert desk.lane("ane").state == "unloaded"
+    desk.pause(60.0)
+    await desk.settle()
+    assert desk.status()["phase"] == "draining"
+    worker.release.set()
+    await until(lambda: desk.status()["phase"] == "paused")

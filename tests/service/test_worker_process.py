@@ -428,7 +428,7 @@ async def test_what_a_worker_started_goes_when_it_exits(clock: FakeClock) -> Non
 
 
 async def test_a_worker_that_closes_its_pipe_is_ended(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synapse_service.lanes.worker_process._PARTING_S", 0.05)
+    monkeypatch.setattr("synapse_service.lanes.worker_process.PARTING_S", 0.05)
     program = "import os, time; os.close(1); time.sleep(60)"
     worker = await WorkerProcess.start(Launch((sys.executable, "-c", program), {}), clock=clock)
     async with asyncio.timeout(5):

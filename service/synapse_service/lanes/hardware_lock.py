@@ -11,6 +11,7 @@ The file's content names the holder for people, and decides nothing. Calls retur
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -157,9 +158,11 @@ else:
 
 
 def _sign(descriptor: int) -> None:
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    os.write(descriptor, json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time()}).encode())
+    signature = json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time()}).encode()
+    with contextlib.suppress(OSError):  # A full disk doesn't keep anybody from holding the lock.
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, signature)
 
 
 def _holder(descriptor: int) -> int | None:

@@ -57,7 +57,7 @@ class IdleUnloader:
                 continue
             _log.info("lane_idle", lane_id=lane.lane_id)
             try:
-                await lane.unload()
+                await lane.vacate()
             except SynapseError:
                 continue  # Its worker can't be ended, which is in the log; the others can.
             except Exception as error:  # noqa: BLE001 - nobody waits for this task, so nobody would hear of it

@@ -246,15 +246,19 @@ class Lane:
         return await asyncio.shield(self._loading)
 
     async def unload(self) -> None:
-        """End the worker process and let go of the tokenizer. The caller has checked the holders.
+        """End the worker process and let go of the tokenizer, as somebody asked. The caller has checked the holders.
 
         Raises ``engine_crashed`` when the process can't be ended.
         """
+        await self.vacate()
+        if self.quarantine.unloaded():
+            self.announce()
+
+    async def vacate(self) -> None:
+        """The same for a reason of the service's own, which says nothing about a lane's quarantine."""
         self._begin_unload()
         if self._unloading is not None:
             await asyncio.shield(self._unloading)
-        if self.quarantine.unloaded():
-            self.announce()
 
     def _begin_unload(self) -> None:
         self._tokenizer.drop()

@@ -181,7 +181,7 @@ class LanePause:
 
     def pause(self, model: LaneModel) -> Pause | None:
         """The same, if it covers a lane of this model."""
-        return self.current if self.covers(model) else None
+        return None if self._active is None or not self.covers(model) else self.current
 
     def refusal(self, model: LaneModel) -> SynapseError | None:
         """What work for a lane of this model is answered with, or None if it is free to go."""
@@ -232,7 +232,7 @@ class LanePause:
     async def _clear(self, active: _Active, lane: Lane) -> bool:
         await lane.at_rest()
         try:
-            await lane.unload()
+            await lane.vacate()
         except SynapseError as error:
             failure = DrainError(lane_id=lane.lane_id, stage="unload", code=error.code, message=error.message)
             self._enter(active, "drain_failed", failure)
@@ -251,8 +251,6 @@ class LanePause:
 
     def _end(self, active: _Active) -> None:
         """Its time is over, or somebody resumed: open as soon as the hardware is ours again."""
-        if active.over or active is not self._active:
-            return
         active.over = True
         _stop(active)
         self._log_what_was_in_the_way(active)
@@ -262,7 +260,9 @@ class LanePause:
     def _log_what_was_in_the_way(self, active: _Active) -> None:
         if active.error is not None:
             error = active.error
-            _log.warning("pause_drain_failed", lane_id=error.lane_id, stage=error.stage, code=error.code)
+            _log.warning(
+                "pause_drain_failed", lane_id=error.lane_id, stage=error.stage, code=error.code, reason=error.message
+            )
         elif active.phase == "draining":
             for lane in self._lanes():
                 if self.covers(lane.model) and not lane.empty:
@@ -292,7 +292,9 @@ class LanePause:
             return
         active.phase, active.error = phase, error
         if error is not None:
-            _log.warning("pause_drain_error", lane_id=error.lane_id, stage=error.stage, code=error.code)
+            _log.warning(
+                "pause_drain_error", lane_id=error.lane_id, stage=error.stage, code=error.code, reason=error.message
+            )
         else:
             _log.info("pause_phase", scope=self.name, phase=phase)
         self._on_change()

@@ -58,7 +58,6 @@ class Pauses:
         self._made.add(lane)
 
     def close(self) -> None:
-        """The service ends."""
+        """The service ends: no pause begins, ends or goes on."""
         self.neural_engine.close()
         self.everything.close()
-        self.engine.close()

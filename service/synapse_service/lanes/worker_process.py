@@ -49,6 +49,7 @@ from synapse_service.lanes.worker_launch import (
     process_group,
     widen_pipe,
 )
+from synapse_service.lanes.worker_pipes import PARTING_S, WorkerPipes
 from synapse_service.lanes.worker_scores import ScoredRows, scored_rows
 from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
 
@@ -62,10 +63,6 @@ LOAD_STALL_S = 600.0
 
 SERVE_STALL_S = 120.0
 """Without progress for this long, a request counts as hung, unless the caller knows better."""
-
-# How long a worker may live on after its pipes ended, and how long its pipes may outlive it: processes that an engine
-# started can hold them open.
-_PARTING_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class WorkerProcess:
         worker = cls(clock, check_every_s, watch)
         try:
             await worker._loop.subprocess_exec(
-                lambda: _Pipes(worker),
+                lambda: WorkerPipes(worker),
                 *launch.command,
                 env=dict(launch.environment),
                 pass_fds=launch.inherited,
@@ -344,7 +341,7 @@ class WorkerProcess:
     def on_pipe_end(self) -> None:
         """A pipe to or from the worker ended. It should be dying; if not, it is no use alive."""
         if self._closing is None:
-            self._loop.call_later(_PARTING_S, self._kill)
+            self._loop.call_later(PARTING_S, self._kill)
 
     def on_exit(self) -> None:
         """The process is gone, though perhaps not everything that it sent was read."""
@@ -360,46 +357,6 @@ class WorkerProcess:
             self._group.release()
         self._transport.close()
         self._dialogue.end(WorkerCrashed(returncode, self.stderr_tail))
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """Hands what asyncio reports about the process to its WorkerProcess."""
-
-    def __init__(self, worker: WorkerProcess) -> None:
-        self._worker = worker
-        self._transport: asyncio.SubprocessTransport
-        self._parting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-        self._worker.on_started(transport)
-
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        assert isinstance(data, bytes)
-        if fd == 1:
-            self._worker.on_stdout(data)
-        else:
-            self._worker.on_stderr(data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd != 2:
-            self._worker.on_pipe_end()
-
-    def process_exited(self) -> None:
-        """`connection_lost` follows when the pipes are drained, unless somebody else holds them open."""
-        self._worker.on_exit()
-        self._parting = asyncio.get_running_loop().call_later(_PARTING_S, self._report)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._report()
-
-    def _report(self) -> None:
-        if self._parting is not None:
-            self._parting.cancel()
-        returncode = self._transport.get_returncode()
-        assert returncode is not None
-        self._worker.on_gone(returncode)
 
 
 def _alone(answer: _Answer, payload: bytes) -> _Answer:
