@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from synapse_app import reducers
 from synapse_app.link import ServiceLink
@@ -22,6 +22,9 @@ from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
 
 T = TypeVar("T")
+
+STORAGE: Final = "storage_dir"
+"""The setting that has an operation of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,15 @@ class Commands:
     # --- settings and the service ---
 
     async def change_settings(self, values: Mapping[str, Any]) -> Outcome[r.Settings]:
-        """Change settings; None takes one back to its default."""
+        """Change settings; None takes one back to its default. The folder of the models takes the models along."""
+        if STORAGE in values:
+            moving = await self.ask(lambda client: client.storage_move(values[STORAGE]))
+            if isinstance(moving, Refused):
+                return moving
+            # The setting follows when the files are there; until then it reads as before.
+            values = {name: value for name, value in values.items() if name != STORAGE}
+            if not values:
+                return await self.ask(lambda client: client.settings_get([STORAGE]))
         outcome = await self.ask(lambda client: client.settings_set(values))
         if isinstance(outcome, Done):
             self._store.apply(partial(reducers.settings_read, settings=outcome.value))

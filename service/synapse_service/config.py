@@ -92,7 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     cache_max_bytes: Annotated[int, _range(2**20, 2**53 - 1, "Space that model files may take.")] = 32 * GIB
     storage_dir: Annotated[
         _Text | None,
-        _about("Folder for model files, in place of the usual one; storage.move changes it.", kind="path", **RESTART),
+        _about("Folder for model files, in place of the usual one; storage.move changes it.", kind="path"),
     ] = None
 
     hf_base_url: Annotated[_Text, _about("Where model files of a hub are fetched from.", kind="url")] = (

@@ -59,6 +59,25 @@ def test_a_refused_value_is_explained_and_the_old_one_shown_again(tray: TrayApp)
     assert (line.text(), tray.state.settings["hf_base_url"].value) == (before, before)
 
 
+def test_a_new_folder_for_the_models_takes_them_along(tray: TrayApp, service: ServiceProcess, tmp_path: Path) -> None:
+    row = tray.page(SettingsPage).rows["storage_dir"]
+    line = row.editor.widget
+    assert isinstance(line, QLineEdit)
+    line.selectAll()
+    line.insert(str(service.home / "nowhere" / "models"))
+    line.editingFinished.emit()
+    tray.until(lambda: row.problem.isVisible(), "a folder in a place that isn't there is refused")
+    assert str(service.home / "nowhere") in row.problem.text()
+    disk = service.home / "disk"
+    line.selectAll()
+    line.insert(str(disk))
+    line.editingFinished.emit()
+    tray.until(lambda: tray.state.settings["storage_dir"].value == str(disk), "the setting has followed the files")
+    assert (disk / "store.json").exists()
+    with service.client() as client:
+        assert client.cache_usage().path == str(disk)
+
+
 def test_a_change_made_elsewhere_appears_by_itself(tray: TrayApp, service: ServiceProcess) -> None:
     row = tray.page(SettingsPage).rows["queue_capacity"]
     with service.client() as client:

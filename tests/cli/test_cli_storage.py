@@ -108,6 +108,11 @@ def test_what_was_damaged_or_missing_is_said(moves: list[r.StorageMove], run: Ru
     assert lines[2].startswith("2 files that models need are not there")
 
 
+def test_an_old_folder_that_could_not_be_emptied_is_said(moves: list[r.StorageMove], run: Run) -> None:
+    moves[-1] = msgspec.structs.replace(moves[-1], error={"code": "store_failure", "message": "read-only"})
+    assert run("move", "/disk/models").stdout.splitlines()[1] == "Some files are left in /old: read-only"
+
+
 def test_a_failed_move_says_why(moves: list[r.StorageMove], run: Run) -> None:
     error = SynapseError("store_failure", "no space is left", details={"reason": "storage_full", "path": "/disk"})
     moves[:] = [msgspec.structs.replace(MOVE, state="failed", error=msgspec.to_builtins(error.to_wire()))]

@@ -170,3 +170,15 @@ def test_an_entry_after_the_loop_ended_is_nobodys_trouble(ring: LogRing) -> None
     loop.close()
     fill(ring, 1)
     assert ring.tail().next_seq == 1
+
+
+async def test_the_folder_of_the_models_is_not_changed_without_the_models(
+    served: Serving, store: SettingsStore
+) -> None:
+    client = await served.connect()
+    error = await client.error("settings.set", {"values": {"inline_max_items": 16, "storage_dir": "/elsewhere"}})
+    assert (error["code"], error["details"]) == (
+        "invalid_request",
+        {"setting": "storage_dir", "operation": "storage.move"},
+    )
+    assert (store.current.inline_max_items, store.current.storage_dir) == (32, None)

@@ -197,6 +197,25 @@ async def test_a_move_waits_for_those_who_are_about_to_end(desk: StorageDesk, qu
     assert (await desk.settled()).state == "done"
 
 
+async def test_an_old_folder_that_can_not_be_emptied_leaves_the_models_in_the_new_one(
+    desk: StorageDesk, quick_dir: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("old_folder_not_cleared")
+
+    def read_only(path: Path) -> int:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(files, "unlink", read_only)
+    ended = await desk.move(quick_dir / "disk")
+    assert (ended.state, desk.storage.root, desk.pending) == ("done", quick_dir / "disk", None)
+    assert isinstance(ended.error, dict)
+    assert "Read-only file system" in ended.error["message"]
+    assert (desk.usable("alpha"), desk.usable("beta")) == (True, True)
+    # What is left is no store, and nobody has it locked.
+    assert read_marker(desk.default) is None
+    lock_models(desk.default).release()
+
+
 # --- refusals ---
 
 

@@ -142,6 +142,8 @@ def _wait(client: Client, output: Output, row: StorageMove) -> StorageMove:
 
 
 def _remarks(output: Output, row: StorageMove) -> None:
+    if isinstance(row.error, dict):
+        output.line(f"Some files are left in {row.from_path}: {row.error.get('message')}")
     if row.corrupt:
         output.line(f"{len(row.corrupt)} files were damaged and put aside; `synapse models download` gets them again.")
     if row.missing:

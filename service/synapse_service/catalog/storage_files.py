@@ -298,6 +298,14 @@ def clear(source: Path, target: BlobStore, lock: InstanceLock | None) -> None:
     if not source.is_dir() or read_marker(source) not in (None, target.store_id):
         return
     lock = lock or lock_models(source)
+    try:
+        _clear(source, target)
+        lock.remove()
+    finally:
+        lock.release()
+
+
+def _clear(source: Path, target: BlobStore) -> None:
     remove_marker(source)
     for folder in ("blobs", "quarantine"):
         for path in _files(source / folder):
@@ -311,7 +319,6 @@ def clear(source: Path, target: BlobStore, lock: InstanceLock | None) -> None:
         if DIGEST.match(unpacked.name):
             remove_tree(unpacked)
     _remove_folders(source)
-    lock.remove()
 
 
 def undo(source: BlobStore | None, target: Target) -> None:

@@ -347,6 +347,7 @@ class StorageMoves:
                 await disk_work(files.clear, source, self._blobs, lock)
         except (OSError, InstanceError) as error:
             _log.warning("old_folder_not_cleared", path=record.source, reason=str(error))
+            move.error = files.refusal(error, source)
         if lock is not None:
             lock.release()
         await self._forget(move)

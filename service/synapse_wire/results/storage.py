@@ -10,8 +10,11 @@ from synapse_wire.results.base import Result
 
 
 class StorageMove(Result, frozen=True, kw_only=True):
-    """A change of the folder. ``corrupt`` are files that were not what their names say, ``missing`` those that an
-    adopted folder lacked."""
+    """A change of the folder.
+
+    ``corrupt`` are files that were not what their names say, ``missing`` those that an adopted folder lacked. A move
+    that is done has an ``error`` when the old folder could not be emptied.
+    """
 
     move_id: str
     mode: str
