@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.bound_models import HELLO, asking, context, model, pool
+from fixtures.bound_models import asking, context, model, pool
+from fixtures.chat_twins import TWINS
 from fixtures.openai_stub import OpenAIStub, chunk, completion, document, event_bytes, events, streamed
 from synapse_models.dialect import WireReply
 from synapse_models.errors import (
@@ -27,13 +28,8 @@ from synapse_models.model import Model
 from synapse_models.parts import ToolCallPart
 from synapse_models.registry import DIALECT_BINDERS
 from synapse_models.request import (
-    FunctionTool,
-    ReasoningParams,
     Request,
     SamplingParams,
-    ScoringParams,
-    StructuredOutputParams,
-    ToolParams,
 )
 from synapse_models.response import (
     Attempt,
@@ -41,7 +37,6 @@ from synapse_models.response import (
     Reasoning,
     Refusal,
     Response,
-    StructuredOutput,
     TokenAlternative,
     TokenLogprob,
     Usage,
@@ -95,210 +90,6 @@ async def last(bound: Model, request: Request) -> Response:
 
 def without_attempts(response: Response) -> dict[str, Any]:
     return {**msgspec.to_builtins(response), "provenance": None}
-
-
-# One reply in both forms: the document's message and the chunks that spell it.
-TWINS: dict[str, tuple[Any, list[Any]]] = {
-    "text": (
-        completion({"content": "Héllo"}),
-        [
-            chunk({"role": "assistant", "content": ""}),
-            chunk({"content": "Hé"}),
-            chunk({"content": "llo"}),
-            chunk(finish="stop"),
-        ],
-    ),
-    "reasoning_content": (
-        completion({"content": "b", "reasoning_content": "aa"}),
-        [chunk({"reasoning_content": "a"}), chunk({"reasoning_content": "a", "content": "b"}), chunk(finish="stop")],
-    ),
-    "reasoning": (
-        completion({"content": "b", "reasoning": "aa"}),
-        [chunk({"reasoning": "a"}), chunk({"reasoning": "a"}), chunk({"content": "b"}), chunk(finish="stop")],
-    ),
-    "both_spellings_of_reasoning": (
-        completion({"content": "b", "reasoning": "a", "reasoning_content": "a"}),
-        [chunk({"reasoning": "a", "reasoning_content": "a"}), chunk({"content": "b"}), chunk(finish="stop")],
-    ),
-    "empty_reasoning": (
-        completion({"content": "b", "reasoning": "", "reasoning_content": None}),
-        [chunk({"reasoning_content": "", "content": "b"}), chunk(finish="stop")],
-    ),
-    "refusal": (
-        completion({"content": None, "refusal": "I won't"}),
-        [
-            chunk({"role": "assistant", "content": None}),
-            chunk({"refusal": "I "}),
-            chunk({"refusal": "won't"}),
-            chunk(finish="stop"),
-        ],
-    ),
-    "filtered": (
-        completion({"content": "par"}, finish="content_filter"),
-        [chunk({"content": "par"}), chunk(finish="content_filter")],
-    ),
-    "refused_and_filtered": (
-        completion({"content": None, "refusal": "no"}, finish="content_filter"),
-        [chunk({"refusal": "no"}), chunk(finish="content_filter")],
-    ),
-    "tool_calls": (
-        completion(
-            {
-                "content": None,
-                "tool_calls": [
-                    {"id": "A", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}},
-                    {"id": "B", "type": "function", "function": {"name": "g", "arguments": '{"b":2}'}},
-                ],
-            },
-            finish="tool_calls",
-        ),
-        [
-            chunk({"tool_calls": [{"index": 0, "id": "A", "function": {"name": "f", "arguments": ""}}]}),
-            chunk({"tool_calls": [{"index": 1, "id": "B", "function": {"name": "g", "arguments": ""}}]}),
-            chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}),
-            chunk({"tool_calls": [{"index": 1, "function": {"arguments": '{"b":2}'}}]}),
-            chunk({"tool_calls": [{"index": 0, "function": {"arguments": "1}"}}]}),
-            chunk(finish="tool_calls"),
-        ],
-    ),
-    "a_tool_call_without_arguments": (
-        completion({"tool_calls": [{"id": "A", "function": {"name": "f", "arguments": ""}}]}, finish="tool_calls"),
-        [chunk({"tool_calls": [{"index": 0, "id": "A", "function": {"name": "f"}}]}), chunk(finish="tool_calls")],
-    ),
-    "logprobs": (
-        completion(
-            {"content": "ab"},
-            logprobs={
-                "content": [
-                    {"token": "a", "logprob": -0.5, "bytes": [97], "id": 7, "top_logprobs": []},
-                    {
-                        "token": "b",
-                        "logprob": 0.0,
-                        "bytes": None,
-                        "top_logprobs": [
-                            {"token": " B", "logprob": -1.0, "bytes": [32, 66]},
-                            {"token": "\tB", "logprob": -1.0, "bytes": [9, 66]},
-                        ],
-                    },
-                ],
-                "refusal": None,
-            },
-        ),
-        [
-            chunk(
-                {"content": "a"},
-                logprobs={"content": [{"token": "a", "logprob": -0.5, "bytes": [97], "id": 7, "top_logprobs": []}]},
-            ),
-            chunk(
-                {"content": "b"},
-                logprobs={
-                    "content": [
-                        {
-                            "token": "b",
-                            "logprob": 0.0,
-                            "top_logprobs": [
-                                {"token": " B", "logprob": -1.0, "bytes": [32, 66]},
-                                {"token": "\tB", "logprob": -1.0, "bytes": [9, 66]},
-                            ],
-                        }
-                    ]
-                },
-            ),
-            chunk(finish="stop", logprobs=None),
-        ],
-    ),
-    "usage": (
-        completion({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}),
-        [
-            chunk({"content": "a"}, usage=None),
-            chunk(finish="stop", usage=None),
-            {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}},
-        ],
-    ),
-    "usage_without_choices": (
-        completion({"content": "a"}, usage={"prompt_tokens": 0, "completion_tokens": 1}),
-        [chunk({"content": "a"}), chunk(finish="stop"), {"usage": {"prompt_tokens": 0, "completion_tokens": 1}}],
-    ),
-    "usage_in_every_chunk": (
-        completion({"content": "ab"}, usage={"prompt_tokens": 3, "completion_tokens": 2}),
-        [
-            chunk({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": 1}),
-            chunk({"content": "b"}, usage={"prompt_tokens": 3, "completion_tokens": 2}),
-            chunk(finish="stop", usage={"prompt_tokens": 3, "completion_tokens": 2}),
-        ],
-    ),
-    "content_in_parts": (
-        completion(
-            {
-                "content": [
-                    {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
-                    {"type": "text", "text": "a"},
-                ]
-            }
-        ),
-        [
-            chunk({"content": [{"type": "thinking", "thinking": "t"}]}),
-            chunk({"content": [{"type": "text", "text": "a"}]}),
-            chunk(finish="stop"),
-        ],
-    ),
-    "annotations": (
-        completion(
-            {
-                "content": "ab",
-                "annotations": [
-                    {
-                        "type": "url_citation",
-                        "url_citation": {"url": "u", "title": "t", "start_index": 0, "end_index": 2},
-                    }
-                ],
-            }
-        ),
-        [
-            chunk({"content": "ab"}),
-            chunk(
-                {
-                    "annotations": [
-                        {
-                            "type": "url_citation",
-                            "url_citation": {"url": "u", "title": "t", "start_index": 0, "end_index": 2},
-                        }
-                    ]
-                }
-            ),
-            chunk(finish="stop"),
-        ],
-    ),
-    "a_finish_that_nobody_knows": (
-        completion({"content": "a"}, finish="eos_token"),
-        [chunk({"content": "a"}), chunk(finish="eos_token")],
-    ),
-    "names_that_come_late": (
-        completion({"content": "a"}, system_fingerprint="fp_1", service_tier="flex"),
-        [
-            chunk({"content": "a"}, system_fingerprint=None),
-            chunk(finish="stop", system_fingerprint="fp_1"),
-            {"choices": [], "usage": None, "service_tier": "flex"},
-        ],
-    ),
-    "several_choices": (
-        {
-            "id": "chatcmpl-1",
-            "model": "m-1",
-            "choices": [
-                {"index": 1, "message": {"content": "b", "reasoning_content": "y"}, "finish_reason": "length"},
-                {"index": 0, "message": {"content": "a", "reasoning_content": "x"}, "finish_reason": "stop"},
-            ],
-        },
-        [
-            chunk({"content": "b", "reasoning_content": "y"}, index=1),
-            chunk({"reasoning_content": "x"}),
-            chunk({"content": "a"}),
-            chunk(finish="length", index=1),
-            chunk(finish="stop"),
-        ],
-    ),
-}
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -520,80 +311,3 @@ async def test_too_few_answers_are_no_answer(stub: OpenAIStub, bound: Model) -> 
     stub.answer(document({"choices": []}))
     with pytest.raises(OutputContractViolation, match="1 answers were asked for and 0 came"):
         await bound.arun(asking())
-
-
-FORCED = ToolParams(functions=(FunctionTool(name="f"),), choice="required")
-LOGPROBS = ScoringParams(sampled_logprobs=True)
-VISIBLE = ReasoningParams(effort="high", summary="auto")
-OBJECT = StructuredOutputParams(format="json_object")
-
-
-@pytest.mark.parametrize(
-    ("request_", "channel"),
-    [
-        (asking(tools=FORCED), "tool_calls"),
-        (asking(scoring=LOGPROBS), "logprobs"),
-        (asking(reasoning=VISIBLE), "reasoning"),
-        (asking(structured_output=OBJECT), "structured_output"),
-    ],
-)
-async def test_what_was_asked_for_is_there_or_the_call_fails(
-    stub: OpenAIStub, bound: Model, request_: Request, channel: str
-) -> None:
-    with pytest.raises(OutputContractViolation) as caught:
-        await bound.arun(request_)
-    assert caught.value.channels == (channel,)
-    stub.answer(streamed(["Hi"]))
-    seen: list[Any] = []
-    with pytest.raises(OutputContractViolation):
-        await collect(bound, request_, seen)
-    assert TextDelta(text="Hi") in seen
-    refused = completion({"content": None, "refusal": "no"})
-    stub.answer(document(refused))
-    assert (await bound.arun(request_)).choices[0].refusal == Refusal(kind="model", text="no")
-
-
-async def test_structured_output_comes_from_the_text_and_null_is_a_value(stub: OpenAIStub, bound: Model) -> None:
-    nullable = StructuredOutputParams(format="json_schema", schema={"type": ["object", "null"], "required": ["k"]})
-    for text, value in (("null", None), (' {"k": 1} ', {"k": 1})):
-        stub.answer(document(completion({"content": text})))
-        response = await bound.arun(asking(structured_output=nullable))
-        assert response.choices[0].structured_output == StructuredOutput(value=value)
-    for message, finish, said in (
-        ({"content": "", "reasoning_content": '{"k":1}'}, "stop", "no text at all"),
-        ({"content": None}, "length", "used up before the answer began"),
-        ({"content": '{"k":'}, "length", "cut it off"),
-        ({}, "stop", "no text at all"),
-        ({"content": '{"j":1}'}, "stop", "lacks 'k'"),
-        ({"content": "5"}, "stop", "isn't of type object or null"),
-        ({"content": "```json\n{}\n```"}, "stop", "isn't JSON"),
-    ):
-        stub.answer(document(completion(message, finish=finish)))
-        with pytest.raises(OutputContractViolation, match=said):
-            await bound.arun(asking(structured_output=nullable))
-
-
-async def test_an_answer_names_the_keywords_to_which_nobody_held_it(stub: OpenAIStub, bound: Model) -> None:
-    stub.answer(document(completion({"content": '{"k": "2026"}'})))
-    schema = {"type": "object", "properties": {"k": {"type": "string", "pattern": "^a", "minLength": 4}}}
-    response = await bound.arun(asking(structured_output=StructuredOutputParams(format="json_schema", schema=schema)))
-    assert response.choices[0].structured_output == StructuredOutput(value={"k": "2026"}, unchecked=("pattern",))
-
-
-async def test_a_turn_that_calls_a_tool_owes_no_structured_output_yet(stub: OpenAIStub, bound: Model) -> None:
-    call = {"id": "A", "function": {"name": "f", "arguments": "{}"}}
-    stub.answer(document(completion({"content": None, "tool_calls": [call]}, finish="tool_calls")))
-    request = asking(structured_output=OBJECT, tools=ToolParams(functions=(FunctionTool(name="f"),)))
-    (choice,) = (await bound.arun(request)).choices
-    assert (len(choice.tool_calls or ()), choice.structured_output) == (1, None)
-
-
-async def test_hidden_reasoning_that_used_up_the_limit_is_told_by_finish_and_usage(
-    stub: OpenAIStub, bound: Model
-) -> None:
-    usage = {"prompt_tokens": 5, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 9}}
-    for content in ({"content": ""}, {"content": None}, {}):
-        stub.answer(document(completion(content, finish="length", usage=usage)))
-        response = await bound.arun(asking(HELLO))
-        assert (response.text, response.choices[0].finish_reason) == ("", "length")
-        assert response.usage == Usage(input_tokens=5, output_tokens=9, reasoning_tokens=9)

@@ -6,317 +6,36 @@ from typing import Any
 
 import pytest
 
-from fixtures.bound_models import PROMPT, asking, context, model, pool
+from fixtures.bound_models import asking, context, model, pool
+from fixtures.chat_golden import (
+    BINDER,
+    CALL,
+    GOLDEN,
+    REFUSED,
+    RESULT,
+    sampling,
+    scoring,
+    turns,
+)
 from fixtures.openai_stub import OpenAIStub, completion, document
 from synapse_models.audit import at_pointer
 from synapse_models.errors import RequestRejected
 from synapse_models.leaves import LEAVES
 from synapse_models.parts import (
     ChatMessage,
-    ContentPart,
     ImagePart,
-    ProviderItems,
-    TextPart,
     ToolCallPart,
     ToolResultPart,
-    UnknownPart,
     text_message,
 )
 from synapse_models.profiles import Fact, ModelProfile, SupportFact
-from synapse_models.registry import DIALECT_BINDERS
 from synapse_models.request import (
-    ChatInput,
     DialectOptions,
-    FunctionTool,
-    HostedTool,
-    NamedFunction,
     ReasoningParams,
     Request,
     SamplingParams,
-    SchedulingParams,
-    ScoringParams,
     SessionParams,
-    StructuredOutputParams,
-    ToolParams,
-    chat,
 )
-
-BINDER = DIALECT_BINDERS["openai_chat"]
-PIXEL = b"\x89PNG"
-WEATHER = FunctionTool(name="weather", description="", parameters={"type": "object", "properties": {}}, strict=False)
-SCHEMA = {"type": "object", "properties": {"k": {"type": "integer"}}, "required": ["k"]}
-
-
-def turns(*messages: ChatMessage) -> Request:
-    return asking(ChatInput(messages=messages))
-
-
-def user(*parts: ContentPart) -> ChatMessage:
-    return ChatMessage(role="user", content=parts)
-
-
-def tools(**more: Any) -> Request:
-    return asking(tools=ToolParams(functions=(WEATHER,), **more))
-
-
-def sampling(**more: Any) -> Request:
-    return asking(sampling=SamplingParams(**more))
-
-
-def scoring(**more: Any) -> Request:
-    return asking(scoring=ScoringParams(**more))
-
-
-def schema(**more: Any) -> Request:
-    return asking(structured_output=StructuredOutputParams(format="json_schema", schema=SCHEMA, **more))
-
-
-CALL = ToolCallPart(id="c1", name="weather", arguments_text='{"city": "Oslo"}', arguments={"city": "Oslo"})
-RESULT = ToolResultPart(call_id="c1", content=(TextPart(text="cold"),))
-CONVERSATION = turns(
-    text_message("user", "Weather?"),
-    ChatMessage(role="assistant", content=(CALL,)),
-    ChatMessage(role="tool", content=(RESULT,)),
-    text_message("user", "Thanks"),
-)
-
-GOLDEN: list[tuple[str, Request, str, Any]] = [
-    ("input", asking(), "/messages", [{"role": "user", "content": "Hello"}]),
-    ("input", asking(chat(("user", ""))), "/messages", [{"role": "user", "content": ""}]),
-    (
-        "input",
-        asking(chat(("system", "A"), ("user", "u"), ("system", "B"), ("developer", "C"), ("user", "v"))),
-        "/messages",
-        [
-            {"role": "system", "content": "A"},
-            {"role": "user", "content": "u"},
-            {"role": "system", "content": "B"},
-            {"role": "developer", "content": "C"},
-            {"role": "user", "content": "v"},
-        ],
-    ),
-    (
-        "input",
-        turns(user(TextPart(text="a"), TextPart(text=""))),
-        "/messages",
-        [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": ""}]}],
-    ),
-    (
-        "input.images",
-        turns(text_message("system", "s"), user(TextPart(text="see"), ImagePart(url="https://a/b.png"))),
-        "/messages/1",
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "see"},
-                {"type": "image_url", "image_url": {"url": "https://a/b.png"}},
-            ],
-        },
-    ),
-    (
-        "input.image_detail",
-        turns(user(ImagePart(data=PIXEL, media_type="image/jpg", detail="low"))),
-        "/messages",
-        [
-            {
-                "role": "user",
-                "content": [
-                    {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,iVBORw==", "detail": "low"}}
-                ],
-            }
-        ],
-    ),
-    (
-        "input.tool_calls",
-        CONVERSATION,
-        "/messages/1",
-        {
-            "role": "assistant",
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
-            ],
-        },
-    ),
-    (
-        "input.tool_calls",
-        turns(
-            user(TextPart(text="u")),
-            ChatMessage(
-                role="assistant", content=(TextPart(text="t"), ToolCallPart(id="", name="f", arguments_text=""))
-            ),
-            text_message("user", "v"),
-        ),
-        "/messages/1",
-        {
-            "role": "assistant",
-            "content": "t",
-            "tool_calls": [{"id": "", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
-        },
-    ),
-    (
-        "input.tool_results",
-        CONVERSATION,
-        "/messages/2",
-        {"role": "tool", "tool_call_id": "c1", "content": "cold"},
-    ),
-    (
-        "input.names",
-        turns(ChatMessage(role="user", name="ann", content=(TextPart(text="u"),))),
-        "/messages/0/name",
-        "ann",
-    ),
-    ("sampling.temperature", sampling(temperature=0.0), "/temperature", 0.0),
-    ("sampling.top_p", sampling(top_p=0.0), "/top_p", 0.0),
-    ("sampling.max_tokens", sampling(max_tokens=0), "/max_tokens", 0),
-    ("sampling.stop", sampling(stop=("",)), "/stop", [""]),
-    ("sampling.stop", sampling(stop=("3", "END")), "/stop", ["3", "END"]),
-    ("sampling.seed", sampling(seed=0), "/seed", 0),
-    ("sampling.frequency_penalty", sampling(frequency_penalty=0.0), "/frequency_penalty", 0.0),
-    ("sampling.presence_penalty", sampling(presence_penalty=-0.5), "/presence_penalty", -0.5),
-    ("sampling.n", sampling(n=3), "/n", 3),
-    ("scoring.sampled_logprobs", scoring(sampled_logprobs=True), "/logprobs", True),
-    ("scoring.top_logprobs", scoring(sampled_logprobs=True, top_logprobs=0), "/top_logprobs", 0),
-    ("scoring.top_logprobs", scoring(sampled_logprobs=True, top_logprobs=5), "/top_logprobs", 5),
-    ("reasoning.effort", asking(reasoning=ReasoningParams(effort="none")), "/reasoning_effort", "none"),
-    ("reasoning.effort", asking(reasoning=ReasoningParams(effort="medium")), "/reasoning_effort", "medium"),
-    (
-        "tools.functions",
-        tools(),
-        "/tools",
-        [
-            {
-                "type": "function",
-                "function": {
-                    "name": "weather",
-                    "description": "",
-                    "parameters": {"type": "object", "properties": {}},
-                    "strict": False,
-                },
-            }
-        ],
-    ),
-    (
-        "tools.functions",
-        asking(tools=ToolParams(functions=(FunctionTool(name="f"),))),
-        "/tools/0/function",
-        {"name": "f"},
-    ),
-    ("tools.choice", tools(choice="none"), "/tool_choice", "none"),
-    ("tools.choice", tools(choice="required"), "/tool_choice", "required"),
-    (
-        "tools.choice",
-        tools(choice=NamedFunction(name="weather")),
-        "/tool_choice",
-        {"type": "function", "function": {"name": "weather"}},
-    ),
-    ("tools.parallel", tools(parallel=False), "/parallel_tool_calls", False),
-    ("tools.hosted", asking(tools=ToolParams(hosted=(HostedTool(tool="web_search"),))), "/web_search_options", {}),
-    (
-        "tools.hosted",
-        asking(tools=ToolParams(hosted=(HostedTool(tool="web_search", options={"search_context_size": "low"}),))),
-        "/web_search_options",
-        {"search_context_size": "low"},
-    ),
-    (
-        "structured_output.format",
-        asking(structured_output=StructuredOutputParams(format="json_object")),
-        "/response_format",
-        {"type": "json_object"},
-    ),
-    ("structured_output.format", schema(), "/response_format/type", "json_schema"),
-    ("structured_output.schema", schema(), "/response_format/json_schema", {"name": "answer", "schema": SCHEMA}),
-    ("structured_output.name", schema(name=""), "/response_format/json_schema/name", ""),
-    ("structured_output.strict", schema(strict=False), "/response_format/json_schema/strict", False),
-    ("scheduling.stream", asking(scheduling=SchedulingParams(stream=True)), "/stream", True),
-    (
-        "dialect_options.service_tier",
-        asking(dialect_options=DialectOptions(dialect_id="openai_chat", values={"service_tier": "flex"})),
-        "/service_tier",
-        "flex",
-    ),
-    (
-        "dialect_options.a/b~c",
-        asking(dialect_options=DialectOptions(dialect_id="openai_chat", values={"a/b~c": None})),
-        "/a~1b~0c",
-        None,
-    ),
-    (
-        "dialect_options.off",
-        asking(dialect_options=DialectOptions(dialect_id="openai_chat", values={"off": False})),
-        "/off",
-        False,
-    ),
-]
-
-REFUSED: list[tuple[str, Request, str]] = [
-    ("input", asking(PROMPT), "take a conversation"),
-    ("input", turns(ChatMessage(role="tool", content=(TextPart(text="x"),))), "no place for a part of the kind text"),
-    ("input.suffix", asking(PROMPT.__class__(text="a", suffix="")), "no suffix"),
-    ("input.images", turns(ChatMessage(role="system", content=(ImagePart(url="https://a"),))), "system message"),
-    ("input.tool_calls", turns(user(CALL)), "user message"),
-    (
-        "input.tool_calls",
-        turns(ChatMessage(role="assistant", content=(ToolCallPart(name="f", arguments_text="{}"),)), user()),
-        "without an id",
-    ),
-    ("input.tool_results", turns(user(RESULT)), "user message"),
-    (
-        "input.tool_results",
-        turns(ChatMessage(role="tool", content=(ToolResultPart(call_id=None, content=()),))),
-        "which call it answers",
-    ),
-    (
-        "input.tool_result_images",
-        turns(ChatMessage(role="tool", content=(ToolResultPart(call_id="c", content=(ImagePart(url="https://a"),)),))),
-        "text alone",
-    ),
-    (
-        "input.tool_result_errors",
-        turns(ChatMessage(role="tool", content=(ToolResultPart(call_id="c", content=(), is_error=True),))),
-        "marked as a failure",
-    ),
-    ("input.unknown_parts", turns(user(UnknownPart(provider_kind="smell", raw="{}"))), "unknown kind"),
-    ("input.names", turns(ChatMessage(role="tool", name="x", content=(RESULT,))), "no name"),
-    (
-        "input.provider_items",
-        turns(
-            ChatMessage(
-                role="assistant",
-                content=(),
-                provider_items=ProviderItems(
-                    dialect_id="openai_responses", wire_version="v1", model_id="m", items=("{}",)
-                ),
-            ),
-            user(),
-        ),
-        "openai_responses v1.*openai_chat v1",
-    ),
-    ("input.prefill", asking(chat(("user", "u"), ("assistant", "a"))), "new turn after an assistant"),
-    ("sampling.top_k", sampling(top_k=5), "no top_k"),
-    ("scoring.input_scoring", scoring(input_scoring=True), "no log-probabilities of the prompt"),
-    ("reasoning.budget_tokens", asking(reasoning=ReasoningParams(budget_tokens=0)), "effort, not a number"),
-    ("reasoning.summary", asking(reasoning=ReasoningParams(summary="detailed")), "how thinking is shown"),
-    ("tools.choice", asking(tools=ToolParams(choice="auto")), "without tools.functions"),
-    ("tools.choice", tools(choice=NamedFunction(name="other")), "no function of the request is named 'other'"),
-    ("tools.parallel", asking(tools=ToolParams(parallel=True)), "without tools.functions"),
-    ("tools.hosted", asking(tools=ToolParams(hosted=(HostedTool(tool="shell"),))), "web_search alone"),
-    (
-        "structured_output.name",
-        asking(structured_output=StructuredOutputParams(format="json_object", name="x")),
-        "belongs to the format json_schema",
-    ),
-    ("session.previous_response_id", asking(session=SessionParams(previous_response_id="r")), "keep no state"),
-    (
-        "dialect_options.foo",
-        asking(dialect_options=DialectOptions(dialect_id="sglang_native", values={"foo": 1})),
-        "tagged for sglang_native.*bound to openai_chat",
-    ),
-    (
-        "dialect_options.foo",
-        asking(dialect_options=DialectOptions(dialect_id="openai_chat", values={"foo": [float("inf")]})),
-        "JSON can't carry",
-    ),
-]
 
 
 async def test_every_leaf_has_a_golden_place_or_a_refusal() -> None:

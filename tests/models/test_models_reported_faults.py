@@ -18,8 +18,9 @@ HERE = Path(__file__).parent
 
 REQUESTS = "test_models_openai_chat_requests.py"
 REPLIES = "test_models_openai_chat_replies.py"
+GUARANTEES = "test_models_openai_chat_guarantees.py"
 FRAGMENTS = "test_models_openai_fragments.py"
-COMPLETIONS = "test_models_openai_completions.py"
+COMPLETIONS = "test_models_openai_completions_replies.py"
 CONTRACT = "test_models_runtime_contract.py"
 FOREIGN = "test_models_foreign_dialect.py"
 MODEL = "test_models_runtime_model.py"
@@ -86,7 +87,7 @@ FAULTS: dict[int, tuple[str, str]] = {
     28: ("a chunk with reasoning alone is thrown away as empty", TWINS),
     29: (
         "reasoning is there, but not when streaming",
-        f"{REPLIES}::test_what_was_asked_for_is_there_or_the_call_fails",
+        f"{GUARANTEES}::test_what_was_asked_for_is_there_or_the_call_fails",
     ),
     30: ("a chunk with reasoning and text loses the text", TWINS),
     31: ("raw reasoning beside an empty summary is lost", "openai_responses"),
