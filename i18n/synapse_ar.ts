@@ -5,6 +5,11 @@
     <name>Synapse</name>
     <message>
       <location filename="../app/synapse_app/application.py"></location>
+      <source>Paused from the tray</source>
+      <translation>أُوقف مؤقتًا من شريط النظام</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/application.py"></location>
       <source>Stop the service</source>
       <translation>أوقف الخدمة</translation>
     </message>
@@ -46,6 +51,11 @@
       <location filename="../app/synapse_app/figures.py"></location>
       <source>{size}/s</source>
       <translation>{size}/ث</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{value} ms</source>
+      <translation>{value} م.ث</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
@@ -187,6 +197,258 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>Reading…</source>
+      <translation>تجري القراءة…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>The service is older than this application. Install both in one version.</source>
+      <translation>الخدمة أقدم من هذا التطبيق. ثبّت كليهما بالإصدار نفسه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>There is no connection to the service: {state}.</source>
+      <translation>لا اتصال بالخدمة: {state}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Answer time</source>
+      <translation>زمن الإجابة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Computes on</source>
+      <translation>يحسب على</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Files kept for</source>
+      <translation>ملفات محفوظة لأجل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Fingerprint</source>
+      <translation>البصمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>It gave wrong results in its self-check on this machine, so it isn't used.</source>
+      <translation>أعطى نتائج خاطئة في فحصه الذاتي على هذا الجهاز، لذلك لا يُستخدم.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>It is tried again in {time}.</source>
+      <translation>تُعاد المحاولة بعد {time}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Last used</source>
+      <translation>آخر استخدام</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Memory</source>
+      <translation>الذاكرة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Probe it to release it.</source>
+      <translation>اختبره لتحريره.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Requests</source>
+      <translation>الطلبات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Self-check</source>
+      <translation>الفحص الذاتي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>State</source>
+      <translation>الحالة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Stays loaded</source>
+      <translation>يبقى محمّلًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>The pause waits: something doesn't end ({reason})</source>
+      <translation>الإيقاف ينتظر: شيء ما لا ينتهي ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>This lane failed twice in a row ({reason}) and takes no requests.</source>
+      <translation>فشل هذا المسار مرتين متتاليتين ({reason}) ولا يقبل طلبات.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Used by</source>
+      <translation>يستخدمه</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>always</source>
+      <translation>دائمًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>answered: {count}</source>
+      <translation>مُجابة: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>being computed: {count}</source>
+      <translation>قيد الحساب: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>for another {time} if nobody uses it</source>
+      <translation>{time} أخرى إن لم يستخدمه أحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>nobody since it was loaded</source>
+      <translation>لا أحد منذ تحميله</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>none</source>
+      <translation>لا شيء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>paused until it is resumed ({reason})</source>
+      <translation>موقوف مؤقتًا حتى الاستئناف ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>paused until {time}, {left} left ({reason})</source>
+      <translation>موقوف مؤقتًا حتى {time}، بقي {left} ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>refused: {count}</source>
+      <translation>مرفوضة: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>requests: {count}</source>
+      <translation>الطلبات: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>until it is probed</source>
+      <translation>حتى يُختبر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>usually {time}</source>
+      <translation>عادةً {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>waiting: {count}</source>
+      <translation>منتظرة: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>{time} for 95 of 100</source>
+      <translation>{time} لـ 95 من 100</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>{time} for half of the answers</source>
+      <translation>{time} لنصف الإجابات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Keep loaded when nobody uses it</source>
+      <translation>أبقِه &amp;محمّلًا حين لا يستخدمه أحد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Load</source>
+      <translation>&amp;تحميل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Pause all lanes</source>
+      <translation>أوقف &amp;كل المسارات مؤقتًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Resume all lanes</source>
+      <translation>&amp;استأنف كل المسارات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Unload</source>
+      <translation>إ&amp;فراغ</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>لمدة {n} دقيقة</numerusform>
+        <numerusform>لمدة دقيقة واحدة ({n})</numerusform>
+        <numerusform>لمدة دقيقتين ({n})</numerusform>
+        <numerusform>لمدة {n} دقائق</numerusform>
+        <numerusform>لمدة {n} دقيقة</numerusform>
+        <numerusform>لمدة {n} دقيقة</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Lanes</source>
+      <translation>المسارات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Length of the pause</source>
+      <translation>مدة الإيقاف</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>No model is installed yet, so there is no lane. Install one, or add a model of your own.</source>
+      <translation>لم يُثبَّت أي نموذج بعد، فلا مسارات. ثبّت نموذجًا أو أضف نموذجًا من عندك.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Open the models</source>
+      <translation>افتح النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Pause all lanes to have this machine's memory for something else.</source>
+      <translation>أوقف كل المسارات مؤقتًا لتتاح ذاكرة هذا الجهاز لشيء آخر.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Paused in the window</source>
+      <translation>أُوقف مؤقتًا من النافذة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Reason of the pause</source>
+      <translation>سبب الإيقاف</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Reason, for others to read</source>
+      <translation>السبب، ليقرأه الآخرون</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Until resumed</source>
+      <translation>حتى الاستئناف</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/playground.py"></location>
       <source>Playground</source>
       <translation>ساحة التجربة</translation>
@@ -225,11 +487,6 @@
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>How long results of jobs are kept</source>
       <translation>مدة الاحتفاظ بنتائج المهام</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/settings.py"></location>
-      <source>Lanes</source>
-      <translation>المسارات</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
@@ -691,18 +948,6 @@
       <source>Close tray (the service keeps running)</source>
       <translation>أغلق الأيقونة (تبقى الخدمة عاملة)</translation>
     </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>For {n} minutes</source>
-      <translation>
-        <numerusform>لمدة {n} دقيقة</numerusform>
-        <numerusform>لمدة دقيقة واحدة ({n})</numerusform>
-        <numerusform>لمدة دقيقتين ({n})</numerusform>
-        <numerusform>لمدة {n} دقائق</numerusform>
-        <numerusform>لمدة {n} دقيقة</numerusform>
-        <numerusform>لمدة {n} دقيقة</numerusform>
-      </translation>
-    </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
       <source>Looking for the service…</source>
@@ -855,6 +1100,21 @@
         <numerusform>{n} مسارًا محمّلًا</numerusform>
         <numerusform>{n} مسار محمّل</numerusform>
       </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copied</source>
+      <translation>نُسخ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copy</source>
+      <translation>نسخ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copy: {what}</source>
+      <translation>نسخ: {what}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
@@ -1032,6 +1292,213 @@
       <location filename="../app/synapse_app/window.py"></location>
       <source>Pages</source>
       <translation>الصفحات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Adding a model</source>
+      <translation>إضافة نموذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Apple graphics (Metal)</source>
+      <translation>رسوميات Apple ‏(Metal)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Download</source>
+      <translation>تنزيل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Embedding</source>
+      <translation>تضمين النصوص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>NVIDIA graphics (CUDA)</source>
+      <translation>رسوميات NVIDIA ‏(CUDA)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Neural Engine</source>
+      <translation>Neural Engine</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Probe</source>
+      <translation>اختبار</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>being verified</source>
+      <translation>يُتحقق منه</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>cancelled</source>
+      <translation>أُلغي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>done</source>
+      <translation>تم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>downloading</source>
+      <translation>يُنزَّل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>embedding</source>
+      <translation>تضمين</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>failed</source>
+      <translation>فشل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>failed: {reason}</source>
+      <translation>فشل: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>graphics card (Vulkan)</source>
+      <translation>بطاقة رسوميات (Vulkan)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>has none</source>
+      <translation>لا يوجد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>in quarantine</source>
+      <translation>في الحجر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>installed model</source>
+      <translation>نموذج مثبّت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>job</source>
+      <translation>مهمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>llama worker</source>
+      <translation>عامل llama</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>loaded</source>
+      <translation>محمّل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>not loaded</source>
+      <translation>غير محمّل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>not supported on this operating system</source>
+      <translation>غير مدعوم على نظام التشغيل هذا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>own model</source>
+      <translation>نموذج خاص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>passed</source>
+      <comment>a self-check</comment>
+      <translation>اجتازه</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>pinned by</source>
+      <translation>مثبّت من</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>processor</source>
+      <translation>المعالج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>remote server</source>
+      <translation>خادم بعيد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>request</source>
+      <translation>طلب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>reranking</source>
+      <translation>إعادة ترتيب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>running</source>
+      <translation>جارٍ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>self-check</source>
+      <translation>فحص ذاتي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>text generation</source>
+      <translation>توليد النصوص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>the device here is too old or too small</source>
+      <translation>الجهاز هنا قديم أو صغير أكثر مما ينبغي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>the part of Synapse that computes there is not installed</source>
+      <translation>الجزء من Synapse الذي يحسب هناك غير مثبّت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>this machine has no such device</source>
+      <translation>لا يوجد جهاز كهذا في هذا الحاسوب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>unloading</source>
+      <translation>يُفرَّغ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waited too long for a sign-in</source>
+      <translation>انتظر تسجيل الدخول أكثر مما ينبغي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waiting</source>
+      <comment>state of a job</comment>
+      <translation>ينتظر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waits for a sign-in</source>
+      <translation>ينتظر تسجيل الدخول</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>when it is first loaded</source>
+      <translation>عند أول تحميل</translation>
     </message>
   </context>
 </TS>

@@ -5,6 +5,11 @@
     <name>Synapse</name>
     <message>
       <location filename="../app/synapse_app/application.py"></location>
+      <source>Paused from the tray</source>
+      <translation>In der Taskleiste angehalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/application.py"></location>
       <source>Stop the service</source>
       <translation>Dienst beenden</translation>
     </message>
@@ -38,6 +43,11 @@
       <location filename="../app/synapse_app/figures.py"></location>
       <source>{size}/s</source>
       <translation>{size}/s</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{value} ms</source>
+      <translation>{value} ms</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
@@ -171,6 +181,254 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>Reading…</source>
+      <translation>Wird gelesen …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>The service is older than this application. Install both in one version.</source>
+      <translation>Der Dienst ist älter als dieses Programm. Installieren Sie beide in derselben Version.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>There is no connection to the service: {state}.</source>
+      <translation>Es besteht keine Verbindung zum Dienst: {state}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Answer time</source>
+      <translation>Antwortzeit</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Computes on</source>
+      <translation>Rechnet auf</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Files kept for</source>
+      <translation>Dateien behalten für</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Fingerprint</source>
+      <translation>Fingerabdruck</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>It gave wrong results in its self-check on this machine, so it isn't used.</source>
+      <translation>Sie hat bei der Selbstprüfung auf diesem Rechner falsche Ergebnisse geliefert und wird deshalb nicht benutzt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>It is tried again in {time}.</source>
+      <translation>In {time} wird sie wieder versucht.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Last used</source>
+      <translation>Zuletzt benutzt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Memory</source>
+      <translation>Speicher</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Probe it to release it.</source>
+      <translation>Eine Prüfung gibt sie wieder frei.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Requests</source>
+      <translation>Anfragen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Self-check</source>
+      <translation>Selbstprüfung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>State</source>
+      <translation>Zustand</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Stays loaded</source>
+      <translation>Bleibt geladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>The pause waits: something doesn't end ({reason})</source>
+      <translation>Die Pause wartet: Etwas endet nicht ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>This lane failed twice in a row ({reason}) and takes no requests.</source>
+      <translation>Diese Bahn ist zweimal hintereinander gescheitert ({reason}) und nimmt keine Anfragen an.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Used by</source>
+      <translation>Benutzt von</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>always</source>
+      <translation>immer</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>answered: {count}</source>
+      <translation>beantwortet: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>being computed: {count}</source>
+      <translation>in Arbeit: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>for another {time} if nobody uses it</source>
+      <translation>noch {time}, wenn niemand sie benutzt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>nobody since it was loaded</source>
+      <translation>niemandem, seit sie geladen ist</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>none</source>
+      <translation>keiner</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>paused until it is resumed ({reason})</source>
+      <translation>angehalten, bis sie fortgesetzt wird ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>paused until {time}, {left} left ({reason})</source>
+      <translation>angehalten bis {time}, noch {left} ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>refused: {count}</source>
+      <translation>abgelehnt: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>requests: {count}</source>
+      <translation>Anfragen: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>until it is probed</source>
+      <translation>bis zu einer Prüfung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>usually {time}</source>
+      <translation>meist {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>waiting: {count}</source>
+      <translation>wartend: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>{time} for 95 of 100</source>
+      <translation>{time} bei 95 von 100</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>{time} for half of the answers</source>
+      <translation>{time} bei der Hälfte der Antworten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Keep loaded when nobody uses it</source>
+      <translation>Geladen &amp;lassen, auch wenn niemand sie benutzt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Load</source>
+      <translation>&amp;Laden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Pause all lanes</source>
+      <translation>Alle Bahnen &amp;anhalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Resume all lanes</source>
+      <translation>Alle Bahnen &amp;fortsetzen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Unload</source>
+      <translation>&amp;Entladen</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>Für {n} Minute</numerusform>
+        <numerusform>Für {n} Minuten</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Lanes</source>
+      <translation>Bahnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Length of the pause</source>
+      <translation>Dauer der Pause</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>No model is installed yet, so there is no lane. Install one, or add a model of your own.</source>
+      <translation>Noch ist kein Modell installiert, also gibt es keine Bahn. Installieren Sie eines, oder fügen Sie ein eigenes hinzu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Open the models</source>
+      <translation>Modelle öffnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Pause all lanes to have this machine's memory for something else.</source>
+      <translation>Halten Sie alle Bahnen an, um den Speicher dieses Rechners für anderes zu haben.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Paused in the window</source>
+      <translation>Im Fenster angehalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Reason of the pause</source>
+      <translation>Grund der Pause</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Reason, for others to read</source>
+      <translation>Grund, für andere zu lesen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Until resumed</source>
+      <translation>Bis sie fortgesetzt werden</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/playground.py"></location>
       <source>Playground</source>
       <translation>Spielwiese</translation>
@@ -209,11 +467,6 @@
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>How long results of jobs are kept</source>
       <translation>Wie lange Ergebnisse von Aufträgen bleiben</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/settings.py"></location>
-      <source>Lanes</source>
-      <translation>Bahnen</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
@@ -655,14 +908,6 @@
       <source>Close tray (the service keeps running)</source>
       <translation>Symbol schließen (der Dienst läuft weiter)</translation>
     </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>For {n} minutes</source>
-      <translation>
-        <numerusform>Für {n} Minute</numerusform>
-        <numerusform>Für {n} Minuten</numerusform>
-      </translation>
-    </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
       <source>Looking for the service…</source>
@@ -799,6 +1044,21 @@
         <numerusform>{n} Bahn geladen</numerusform>
         <numerusform>{n} Bahnen geladen</numerusform>
       </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copied</source>
+      <translation>Kopiert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copy</source>
+      <translation>Kopieren</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copy: {what}</source>
+      <translation>Kopieren: {what}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
@@ -972,6 +1232,213 @@
       <location filename="../app/synapse_app/window.py"></location>
       <source>Pages</source>
       <translation>Seiten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Adding a model</source>
+      <translation>Modell hinzufügen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Apple graphics (Metal)</source>
+      <translation>Apple-Grafik (Metal)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Download</source>
+      <translation>Herunterladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Embedding</source>
+      <translation>Einbetten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>NVIDIA graphics (CUDA)</source>
+      <translation>NVIDIA-Grafik (CUDA)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Neural Engine</source>
+      <translation>Neural Engine</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Probe</source>
+      <translation>Prüfung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>being verified</source>
+      <translation>wird geprüft</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>cancelled</source>
+      <translation>abgebrochen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>done</source>
+      <translation>fertig</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>downloading</source>
+      <translation>wird heruntergeladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>embedding</source>
+      <translation>Einbettung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>failed</source>
+      <translation>fehlgeschlagen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>failed: {reason}</source>
+      <translation>fehlgeschlagen: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>graphics card (Vulkan)</source>
+      <translation>Grafikkarte (Vulkan)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>has none</source>
+      <translation>hat keine</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>in quarantine</source>
+      <translation>in Quarantäne</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>installed model</source>
+      <translation>installiertes Modell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>job</source>
+      <translation>Auftrag</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>llama worker</source>
+      <translation>llama-Arbeitsprozess</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>loaded</source>
+      <translation>geladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>not loaded</source>
+      <translation>nicht geladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>not supported on this operating system</source>
+      <translation>von diesem Betriebssystem nicht unterstützt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>own model</source>
+      <translation>eigenes Modell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>passed</source>
+      <comment>a self-check</comment>
+      <translation>bestanden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>pinned by</source>
+      <translation>behalten von</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>processor</source>
+      <translation>Prozessor</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>remote server</source>
+      <translation>entfernter Server</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>request</source>
+      <translation>Anfrage</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>reranking</source>
+      <translation>Neuordnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>running</source>
+      <translation>läuft</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>self-check</source>
+      <translation>Selbstprüfung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>text generation</source>
+      <translation>Texterzeugung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>the device here is too old or too small</source>
+      <translation>das Gerät hier ist zu alt oder zu klein</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>the part of Synapse that computes there is not installed</source>
+      <translation>der Teil von Synapse, der dort rechnet, ist nicht installiert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>this machine has no such device</source>
+      <translation>dieser Rechner hat kein solches Gerät</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>unloading</source>
+      <translation>wird entladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waited too long for a sign-in</source>
+      <translation>hat zu lange auf eine Anmeldung gewartet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waiting</source>
+      <comment>state of a job</comment>
+      <translation>wartet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waits for a sign-in</source>
+      <translation>wartet auf eine Anmeldung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>when it is first loaded</source>
+      <translation>beim ersten Laden</translation>
     </message>
   </context>
 </TS>

@@ -36,6 +36,14 @@
       </translation>
     </message>
     <message numerus="yes">
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>For {n} minute</numerusform>
+        <numerusform>For {n} minutes</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
       <location filename="../app/synapse_app/playground/ranking.py"></location>
       <source>At most {n} answers are scored.</source>
       <translation>
@@ -73,14 +81,6 @@
       <translation>
         <numerusform>At most {n} text is compared.</numerusform>
         <numerusform>At most {n} texts are compared.</numerusform>
-      </translation>
-    </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>For {n} minutes</source>
-      <translation>
-        <numerusform>For {n} minute</numerusform>
-        <numerusform>For {n} minutes</numerusform>
       </translation>
     </message>
     <message numerus="yes">

@@ -5,6 +5,11 @@
     <name>Synapse</name>
     <message>
       <location filename="../app/synapse_app/application.py"></location>
+      <source>Paused from the tray</source>
+      <translation>Wstrzymano z zasobnika</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/application.py"></location>
       <source>Stop the service</source>
       <translation>Zatrzymaj usługę</translation>
     </message>
@@ -40,6 +45,11 @@
       <location filename="../app/synapse_app/figures.py"></location>
       <source>{size}/s</source>
       <translation>{size}/s</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/figures.py"></location>
+      <source>{value} ms</source>
+      <translation>{value} ms</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
@@ -175,6 +185,255 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>Reading…</source>
+      <translation>Odczytywanie…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>The service is older than this application. Install both in one version.</source>
+      <translation>Usługa jest starsza niż ten program. Zainstaluj oba w tej samej wersji.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/base.py"></location>
+      <source>There is no connection to the service: {state}.</source>
+      <translation>Brak połączenia z usługą: {state}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Answer time</source>
+      <translation>Czas odpowiedzi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Computes on</source>
+      <translation>Oblicza na</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Files kept for</source>
+      <translation>Pliki zachowane dla</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Fingerprint</source>
+      <translation>Odcisk</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>It gave wrong results in its self-check on this machine, so it isn't used.</source>
+      <translation>W autoteście na tym komputerze dał błędne wyniki, więc nie jest używany.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>It is tried again in {time}.</source>
+      <translation>Następna próba za {time}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Last used</source>
+      <translation>Ostatnio używany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Memory</source>
+      <translation>Pamięć</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Probe it to release it.</source>
+      <translation>Sprawdź go, aby go zwolnić.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Requests</source>
+      <translation>Żądania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Self-check</source>
+      <translation>Autotest</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>State</source>
+      <translation>Stan</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Stays loaded</source>
+      <translation>Pozostaje wczytany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>The pause waits: something doesn't end ({reason})</source>
+      <translation>Wstrzymanie czeka: coś się nie kończy ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>This lane failed twice in a row ({reason}) and takes no requests.</source>
+      <translation>Ten tor zawiódł dwa razy z rzędu ({reason}) i nie przyjmuje żądań.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>Used by</source>
+      <translation>Używany przez</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>always</source>
+      <translation>zawsze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>answered: {count}</source>
+      <translation>obsłużone: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>being computed: {count}</source>
+      <translation>obliczane: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>for another {time} if nobody uses it</source>
+      <translation>jeszcze {time}, jeśli nikt go nie użyje</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>nobody since it was loaded</source>
+      <translation>nikogo od wczytania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>none</source>
+      <translation>brak</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>paused until it is resumed ({reason})</source>
+      <translation>wstrzymano do wznowienia ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>paused until {time}, {left} left ({reason})</source>
+      <translation>wstrzymano do {time}, pozostało {left} ({reason})</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>refused: {count}</source>
+      <translation>odrzucone: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>requests: {count}</source>
+      <translation>żądania: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>until it is probed</source>
+      <translation>do sprawdzenia</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>usually {time}</source>
+      <translation>zwykle {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>waiting: {count}</source>
+      <translation>oczekujące: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>{time} for 95 of 100</source>
+      <translation>{time} dla 95 na 100</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
+      <source>{time} for half of the answers</source>
+      <translation>{time} dla połowy odpowiedzi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Keep loaded when nobody uses it</source>
+      <translation>&amp;Pozostaw wczytany, gdy nikt go nie używa</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Load</source>
+      <translation>&amp;Wczytaj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Pause all lanes</source>
+      <translation>W&amp;strzymaj wszystkie tory</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Resume all lanes</source>
+      <translation>Wz&amp;nów wszystkie tory</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>&amp;Unload</source>
+      <translation>&amp;Zwolnij</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>For {n} minutes</source>
+      <translation>
+        <numerusform>Na {n} minutę</numerusform>
+        <numerusform>Na {n} minuty</numerusform>
+        <numerusform>Na {n} minut</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Lanes</source>
+      <translation>Tory</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Length of the pause</source>
+      <translation>Czas wstrzymania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>No model is installed yet, so there is no lane. Install one, or add a model of your own.</source>
+      <translation>Nie zainstalowano jeszcze żadnego modelu, więc nie ma torów. Zainstaluj model lub dodaj własny.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Open the models</source>
+      <translation>Otwórz modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Pause all lanes to have this machine's memory for something else.</source>
+      <translation>Wstrzymaj wszystkie tory, aby zwolnić pamięć komputera na coś innego.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Paused in the window</source>
+      <translation>Wstrzymano w oknie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Reason of the pause</source>
+      <translation>Powód wstrzymania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Reason, for others to read</source>
+      <translation>Powód, do wiadomości innych</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/lanes.py"></location>
+      <source>Until resumed</source>
+      <translation>Do wznowienia</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/playground.py"></location>
       <source>Playground</source>
       <translation>Poligon</translation>
@@ -213,11 +472,6 @@
       <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>How long results of jobs are kept</source>
       <translation>Jak długo przechowywane są wyniki zadań</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/settings.py"></location>
-      <source>Lanes</source>
-      <translation>Tory</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
@@ -664,15 +918,6 @@
       <source>Close tray (the service keeps running)</source>
       <translation>Zamknij zasobnik (usługa działa dalej)</translation>
     </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>For {n} minutes</source>
-      <translation>
-        <numerusform>Na {n} minutę</numerusform>
-        <numerusform>Na {n} minuty</numerusform>
-        <numerusform>Na {n} minut</numerusform>
-      </translation>
-    </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
       <source>Looking for the service…</source>
@@ -813,6 +1058,21 @@
         <numerusform>Wczytano {n} tory</numerusform>
         <numerusform>Wczytano {n} torów</numerusform>
       </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copied</source>
+      <translation>Skopiowano</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copy</source>
+      <translation>Kopiuj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/details.py"></location>
+      <source>Copy: {what}</source>
+      <translation>Kopiuj: {what}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
@@ -987,6 +1247,213 @@
       <location filename="../app/synapse_app/window.py"></location>
       <source>Pages</source>
       <translation>Strony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Adding a model</source>
+      <translation>Dodawanie modelu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Apple graphics (Metal)</source>
+      <translation>grafika Apple (Metal)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Download</source>
+      <translation>Pobieranie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Embedding</source>
+      <translation>Osadzanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>NVIDIA graphics (CUDA)</source>
+      <translation>grafika NVIDIA (CUDA)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Neural Engine</source>
+      <translation>Neural Engine</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>Probe</source>
+      <translation>Sprawdzanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>being verified</source>
+      <translation>weryfikacja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>cancelled</source>
+      <translation>anulowano</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>done</source>
+      <translation>gotowe</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>downloading</source>
+      <translation>pobieranie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>embedding</source>
+      <translation>osadzanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>failed</source>
+      <translation>niepowodzenie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>failed: {reason}</source>
+      <translation>niepowodzenie: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>graphics card (Vulkan)</source>
+      <translation>karta graficzna (Vulkan)</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>has none</source>
+      <translation>nie ma</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>in quarantine</source>
+      <translation>w kwarantannie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>installed model</source>
+      <translation>zainstalowany model</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>job</source>
+      <translation>zadanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>llama worker</source>
+      <translation>proces llama</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>loaded</source>
+      <translation>wczytany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>not loaded</source>
+      <translation>niewczytany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>not supported on this operating system</source>
+      <translation>nieobsługiwane w tym systemie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>own model</source>
+      <translation>własny model</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>passed</source>
+      <comment>a self-check</comment>
+      <translation>zaliczony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>pinned by</source>
+      <translation>zachowany przez</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>processor</source>
+      <translation>procesor</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>remote server</source>
+      <translation>zdalny serwer</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>request</source>
+      <translation>żądanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>reranking</source>
+      <translation>porządkowanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>running</source>
+      <translation>w toku</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>self-check</source>
+      <translation>autotest</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>text generation</source>
+      <translation>generowanie tekstu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>the device here is too old or too small</source>
+      <translation>urządzenie jest tu za stare lub za małe</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>the part of Synapse that computes there is not installed</source>
+      <translation>część Synapse, która tam oblicza, nie jest zainstalowana</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>this machine has no such device</source>
+      <translation>ten komputer nie ma takiego urządzenia</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>unloading</source>
+      <translation>zwalnianie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waited too long for a sign-in</source>
+      <translation>zbyt długo czekało na logowanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waiting</source>
+      <comment>state of a job</comment>
+      <translation>oczekuje</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>waits for a sign-in</source>
+      <translation>czeka na logowanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/words.py"></location>
+      <source>when it is first loaded</source>
+      <translation>przy pierwszym wczytaniu</translation>
     </message>
   </context>
 </TS>

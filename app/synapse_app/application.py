@@ -137,14 +137,23 @@ class Application(QObject):
             case "start":
                 self.commands.start_service()
             case "pause":
-                duration_ms = int(argument) * 60_000
-                self.tasks.spawn(self.commands.call("service.pause", {"duration_ms": duration_ms}, "models.list"))
+                self.tasks.spawn(self._pause(int(argument)))
             case "resume":
-                self.tasks.spawn(self.commands.call("service.resume", {}, "models.list"))
+                self.tasks.spawn(self._resume())
             case "close":
                 self._quit()
             case "stop":
                 self.tasks.spawn(self._stop_service())
+
+    async def _pause(self, minutes: int) -> None:
+        outcome = await self.commands.pause_lanes(minutes, tr("Paused from the tray"))
+        if isinstance(outcome, Refused):
+            self._tell(outcome.problem.text())
+
+    async def _resume(self) -> None:
+        outcome = await self.commands.resume_lanes()
+        if isinstance(outcome, Refused):
+            self._tell(outcome.problem.text())
 
     async def _stop_service(self) -> None:
         outcome = await self.commands.stop_service()

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 STORAGE: Final = "storage_dir"
 """The setting that has an operation of its own."""
+_LANES: Final = (reducers.MODELS, reducers.LANES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,23 @@ class Commands:
         )
 
     async def unload(self, lane_id: str) -> Outcome[r.ModelUnloaded]:
-        return await self.ask(lambda client: client.model_unload(lane_id), reducers.MODELS)
+        return await self.ask(lambda client: client.model_unload(lane_id), *_LANES)
+
+    # --- lanes ---
+
+    async def load_lane(self, lane_id: str) -> Outcome[r.LaneRow]:
+        """Load a lane; done when it is ready."""
+        return await self.ask(lambda client: client.lanes_load(lane_id), *_LANES)
+
+    async def keep_warm(self, lane_id: str, on: bool) -> Outcome[r.LaneRow]:
+        return await self.ask(lambda client: client.lanes_keep_warm(lane_id, on), reducers.LANES)
+
+    async def pause_lanes(self, minutes: float | None, reason: str) -> Outcome[r.PauseStatus]:
+        """Take every local lane out of use; None means until they are resumed."""
+        return await self.ask(lambda client: client.service_pause(minutes, reason=reason), *_LANES)
+
+    async def resume_lanes(self) -> Outcome[r.PauseStatus]:
+        return await self.ask(AsyncClient.service_resume, *_LANES)
 
     # --- jobs ---
 

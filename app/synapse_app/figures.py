@@ -58,3 +58,18 @@ def date_time(time_ms: int) -> str:
     """A moment, with its day."""
     moment = QDateTime.fromMSecsSinceEpoch(time_ms)
     return isolated(QLocale().toString(moment, QLocale.FormatType.ShortFormat))
+
+
+def milliseconds(ms: float) -> str:
+    """A short length of time."""
+    if ms >= 10_000:
+        return duration(ms)
+    return tr("{value} ms", value=isolated(QLocale().toString(ms, "f", 1 if ms < 10 else 0)))
+
+
+def moment(time_ms: int, now_ms: int) -> str:
+    """A moment: with its day, unless that is the day of ``now_ms``."""
+    then, now = QDateTime.fromMSecsSinceEpoch(time_ms), QDateTime.fromMSecsSinceEpoch(now_ms)
+    if then.date() == now.date():
+        return isolated(QLocale().toString(then.time(), QLocale.FormatType.ShortFormat))
+    return date_time(time_ms)

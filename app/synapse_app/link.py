@@ -274,6 +274,7 @@ class ServiceLink:
 
 _READERS: Final[dict[str, tuple[Callable[[AsyncClient], Awaitable[Any]], Callable[[AppState, Any], AppState]]]] = {
     reducers.MODELS: (AsyncClient.models_list, reducers.models_read),
+    reducers.LANES: (AsyncClient.lanes_list, reducers.lanes_read),
     reducers.CATALOG: (AsyncClient.models_catalog, reducers.catalog_read),
     reducers.JOBS: (AsyncClient.jobs_list, reducers.jobs_read),
     reducers.DOWNLOADS: (AsyncClient.downloads_list, reducers.downloads_read),

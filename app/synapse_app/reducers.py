@@ -21,13 +21,14 @@ from synapse_wire import results as r
 TOPICS: Final = ("service", "settings", "log", "jobs", "downloads", "lanes", "models")
 
 MODELS, CATALOG, JOBS, DOWNLOADS, USAGE = "models.list", "models.catalog", "jobs.list", "downloads.list", "cache.usage"
-LISTINGS: Final = (MODELS, CATALOG, JOBS, DOWNLOADS, USAGE)
+LANES: Final = "lanes.list"
+LISTINGS: Final = (MODELS, LANES, CATALOG, JOBS, DOWNLOADS, USAGE)
 
 _OF_TOPIC: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": (JOBS,),
     "downloads": (DOWNLOADS,),
-    "lanes": (MODELS,),
-    "models": (MODELS, CATALOG, USAGE),
+    "lanes": (MODELS, LANES),
+    "models": (MODELS, LANES, CATALOG, USAGE),
 }
 
 Row = TypeVar("Row", r.JobRow, r.DownloadRow)
@@ -61,7 +62,12 @@ def moved(state: AppState, link: LinkState, problem: Problem | None = None) -> A
 
 
 def models_read(state: AppState, listing: r.ModelsList) -> AppState:
-    return _noted(replace(state, lanes={row.model_id: row for row in listing.models}), MODELS)
+    lanes = {row.model_id: _as_it_works(row, state.work.get(row.model_id)) for row in listing.models}
+    return _noted(replace(state, lanes=lanes), MODELS)
+
+
+def lanes_read(state: AppState, listing: r.LanesList) -> AppState:
+    return _noted(_working(state, listing.lanes, whole=True), LANES)
 
 
 def catalog_read(state: AppState, listing: r.ModelsCatalog) -> AppState:
@@ -113,7 +119,9 @@ def happened(state: AppState, event: Event) -> AppState:
         case "downloads":
             arrived = msgspec.convert(_rows(event), list[r.DownloadRow])
             return replace(state, downloads=_updated(state.downloads, arrived))
-        case "lanes" | "models":
+        case "lanes":
+            return _working(state, msgspec.convert(_rows(event), list[r.LaneRow]), whole=event.kind == "snapshot")
+        case "models":
             return _summarised(state, _rows(event))
         case _:
             return state
@@ -128,8 +136,14 @@ def to_read(state: AppState, event: Event) -> frozenset[str]:
     listings = frozenset(_OF_TOPIC.get(event.topic, ()))
     if event.kind == "snapshot" or event.missed:
         return listings
-    if event.topic in ("lanes", "models"):
+    if event.topic == "models":
         return listings if _summarised(state, _rows(event)) is not state else frozenset()
+    if event.topic == "lanes":
+        # Counts rise with every request and are all in the row; only a lane that became another makes reading worth it.
+        rows = msgspec.convert(_rows(event), list[r.LaneRow])
+        return (
+            listings if any(_standing(row) != _standing(state.work.get(row.lane_id)) for row in rows) else frozenset()
+        )
     return frozenset()
 
 
@@ -147,6 +161,28 @@ def logged(state: AppState, tail: r.LogTail, missed: int = 0) -> AppState:
 
 def _rows(event: Event) -> list[Any]:
     return list(event.data) if event.kind == "snapshot" else [event.data]
+
+
+def _standing(row: r.LaneRow | None) -> tuple[object, ...]:
+    return () if row is None else (row.state, row.fingerprint, row.self_check.state, row.pause)
+
+
+def _working(state: AppState, rows: Iterable[r.LaneRow], *, whole: bool) -> AppState:
+    """What lanes do, and the state of each as people are told it. ``whole`` when there are no others."""
+    fresh = {row.lane_id: row for row in rows}
+    work = fresh if whole else {**state.work, **fresh}
+    if work == state.work:
+        return state
+    lanes = {name: _as_it_works(lane, work.get(name)) for name, lane in state.lanes.items()}
+    return replace(state, work=work, lanes=state.lanes if lanes == state.lanes else lanes)
+
+
+def _as_it_works(lane: r.ModelRow, row: r.LaneRow | None) -> r.ModelRow:
+    """``lane`` in the state that matters to people: quarantined before paused before what its worker does."""
+    if row is None:
+        return lane
+    state = "paused" if row.pause is not msgspec.UNSET and row.state != "quarantined" else row.state
+    return lane if lane.state == state else msgspec.structs.replace(lane, state=state)
 
 
 def _summarised(state: AppState, summaries: Iterable[Mapping[str, Any]]) -> AppState:

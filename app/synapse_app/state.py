@@ -76,7 +76,9 @@ class AppState:
     """Names of the operations that this service serves, extensions included."""
     settings: Mapping[str, r.Setting] = field(default_factory=dict)
     lanes: Mapping[str, r.ModelRow] = field(default_factory=dict)
-    """By lane id: the lanes of the catalog and the user's own models."""
+    """By lane id: the lanes of the catalog and the user's own models, ``paused`` and ``quarantined`` ones too."""
+    work: Mapping[str, r.LaneRow] = field(default_factory=dict)
+    """By lane id: what each lane does, uses and waits for."""
     told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By lane id: what an event said last about it. Anything new here makes the listing be read again."""
     catalog: Mapping[str, r.CatalogModel] = field(default_factory=dict)

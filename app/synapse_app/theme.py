@@ -176,8 +176,8 @@ def palette(tokens: Tokens) -> QPalette:
 def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str:
     """The one style sheet; ``points`` is the size of plain text.
 
-    Object names that it knows: ``nav``, ``title``, ``heading``, ``muted``, ``bad``, ``banner``, ``card``, and
-    ``primary`` for the button that does what a page is for.
+    Object names that it knows: ``nav``, ``title``, ``heading``, ``muted``, ``bad``, ``banner``, ``card``,
+    ``primary`` for the button that does what a page is for, and ``small`` for one beside a line of text.
     """
     pad = round(SPACE * percent / 100)
     t = tokens
@@ -204,6 +204,8 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
     QPushButton:focus {{ border: 2px solid {t.focus}; }}
     QPushButton#primary {{ background: {t.accent}; color: {t.on_accent}; border-color: {t.accent}; }}
     QPushButton#primary:focus {{ border: 2px solid {t.text}; }}
+    QPushButton#small {{ padding: {pad // 4}px {pad}px; }}
+    QPushButton:checked {{ background: {t.selected}; border-color: {t.accent}; }}
     QPushButton#primary:disabled {{ background: {t.sunken}; color: {t.muted}; border-color: {t.line}; }}
     QLineEdit, QSpinBox, QPlainTextEdit {{ background: {t.raised}; border: 1px solid {t.line};
                    border-radius: {RADIUS}px; padding: {pad // 2}px {pad}px; color: {t.text};
@@ -211,6 +213,22 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
     QLineEdit:focus, QSpinBox:focus {{ border: 2px solid {t.focus}; }}
     QLineEdit:disabled, QSpinBox:disabled {{ color: {t.muted}; background: {t.ground}; }}
     QCheckBox:focus {{ outline: none; border: 2px solid {t.focus}; border-radius: {RADIUS}px; }}
+    QSplitter::handle {{ background: transparent; }}
+    QSplitter::handle:vertical {{ height: {pad}px; }}
+    QSplitter::handle:horizontal {{ width: {pad}px; }}
+    QScrollBar {{ background: transparent; border: none; margin: 0; }}
+    QScrollBar:vertical {{ width: {pad + 2}px; }}
+    QScrollBar:horizontal {{ height: {pad + 2}px; }}
+    QScrollBar::handle {{ background: {t.line}; border-radius: {pad // 2}px; margin: 1px; }}
+    QScrollBar::handle:vertical {{ min-height: {3 * pad}px; }}
+    QScrollBar::handle:horizontal {{ min-width: {3 * pad}px; }}
+    QScrollBar::handle:hover {{ background: {t.muted}; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+    QTabWidget::pane {{ border: 1px solid {t.line}; border-radius: {RADIUS}px; background: {t.raised}; }}
+    QTabBar::tab {{ padding: {pad // 2}px {2 * pad}px; color: {t.muted}; border-bottom: 2px solid transparent; }}
+    QTabBar::tab:selected {{ color: {t.text}; border-bottom: 2px solid {t.accent}; }}
+    QTabBar::tab:focus {{ border: 2px solid {t.focus}; border-radius: {RADIUS}px; }}
     QScrollArea {{ border: none; background: transparent; }}
     QScrollArea > QWidget > QWidget {{ background: transparent; }}
     QMenu {{ background: {t.raised}; border: 1px solid {t.line}; color: {t.text}; }}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
@@ -58,7 +59,7 @@ def icon_state(state: AppState) -> Icon:
     lanes = state.lanes.values()
     if any(lane.state == "quarantined" or lane.self_check.state == "failed" for lane in lanes):
         return "attention"
-    if any(lane.state == "paused" for lane in lanes):
+    if _paused(state):
         return "paused"
     if any(map(_running, state.downloads.values())) or any(job.state == "running" for job in state.jobs.values()):
         return "working"
@@ -102,7 +103,7 @@ def _entries(state: AppState) -> Iterator[Entry]:
     loaded = [lane for lane in state.lanes.values() if lane.state in _LOADED]
     if state.current and loaded:
         yield Entry("lanes-separator")
-        yield from (_lane(lane) for lane in loaded[:_SHOWN_ROWS])
+        yield from (_lane(lane, state.work.get(lane.model_id)) for lane in loaded[:_SHOWN_ROWS])
         yield from _more("lanes", len(loaded))
     downloads = [download for download in state.downloads.values() if _running(download)]
     if state.current and downloads:
@@ -113,7 +114,7 @@ def _entries(state: AppState) -> Iterator[Entry]:
     yield Entry("open", tr("Open Synapse"), "open")
     yield Entry("settings", tr("Settings…"), "page", "settings")
     if state.offers_all("service.pause", "service.resume"):
-        yield Entry("pause", tr("Pause all lanes"), children=_pauses(), enabled=bool(state.lanes))
+        yield Entry("pause", tr("Pause all lanes"), children=_pauses(), enabled=not _paused(state))
         yield Entry("resume", tr("Resume all lanes"), "resume", enabled=_paused(state))
     yield Entry("end-separator")
     if state.link in (LinkState.DOWN, LinkState.STOPPED):
@@ -123,13 +124,16 @@ def _entries(state: AppState) -> Iterator[Entry]:
         yield Entry("stop", tr("Stop the service…"), "stop")
 
 
-def _lane(lane: r.ModelRow) -> Entry:
+def _lane(lane: r.ModelRow, work: r.LaneRow | None) -> Entry:
     words = {
         "ready": tr("ready"),
         "loading": tr("loading"),
         "paused": tr("paused"),
     }
-    text = tr("{lane} — {state}", lane=lane.model_id, state=words[lane.state])
+    doing = words[lane.state]
+    if work is not None and isinstance(work.rss_bytes, int):
+        doing = f"{doing} · {figures.size(work.rss_bytes)}"
+    text = tr("{lane} — {state}", lane=lane.model_id, state=doing)
     return Entry(f"lane:{lane.model_id}", text, "page", "lanes")
 
 
@@ -153,6 +157,8 @@ def _pauses() -> tuple[Entry, ...]:
 
 
 def _paused(state: AppState) -> bool:
+    if state.service is not None and state.service.pause is not UNSET:
+        return True
     return any(lane.state == "paused" for lane in state.lanes.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,8 @@ import qasync
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 
-from fixtures.service_process import ServiceProcess, running_service
+from fixtures.model_files import tiny_model
+from fixtures.service_process import ServiceProcess, load_and_probe, running_service
 from fixtures.tray_app import Loop, TrayApp, running_tray
 from synapse_app import i18n
 
@@ -43,6 +45,23 @@ def service(tmp_path: Path) -> Iterator[ServiceProcess]:
         yield service
 
 
+@pytest.fixture(scope="session")
+def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a service, stopped, that has a certified model of the user's own: ``tiny``."""
+    home = tmp_path_factory.mktemp("prepared-tray") / "home"
+    with running_service(home, arguments=("--cpu-lanes",)) as service, service.client() as client:
+        load_and_probe(client, "tiny", tiny_model("bert"))
+    return home
+
+
+@pytest.fixture
+def model_service(prepared_home: Path, tmp_path: Path) -> Iterator[ServiceProcess]:
+    """A service in a copy of it."""
+    shutil.copytree(prepared_home, tmp_path / "home")
+    with running_service(tmp_path / "home", arguments=("--cpu-lanes",)) as service:
+        yield service
+
+
 StartTray = Callable[..., TrayApp]
 
 
@@ -61,5 +80,13 @@ def start_tray(qapp: QApplication, loop: qasync.QEventLoop) -> Iterator[StartTra
 def tray(service: ServiceProcess, start_tray: StartTray) -> TrayApp:
     """An application that is connected to ``service``."""
     tray = start_tray(service.home)
+    tray.connected()
+    return tray
+
+
+@pytest.fixture
+def tray_with_model(model_service: ServiceProcess, start_tray: StartTray) -> TrayApp:
+    """An application that is connected to ``model_service``."""
+    tray = start_tray(model_service.home)
     tray.connected()
     return tray

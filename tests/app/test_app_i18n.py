@@ -17,7 +17,17 @@ from synapse_app import figures, i18n
 from synapse_app.i18n import FSI, LANGUAGES, PDI, PLURAL_FORMS, Languages, load, plural_form, tr
 
 ROOT = Path(__file__).resolve().parents[2]
-SAME_IN_ALL = {"{lane} — {state}", "{model} — {progress}", "{n} s", "{size}/s", "{minutes} min {seconds} s", "min", "s"}
+SAME_IN_ALL = {
+    "{lane} — {state}",
+    "{model} — {progress}",
+    "{n} s",
+    "{size}/s",
+    "{minutes} min {seconds} s",
+    "{value} ms",
+    "min",
+    "s",
+    "Neural Engine",
+}
 """Sentences that may be equal to their source: signs and units."""
 SAME = {"de": {"GB", "MB"}, "pl": {"GB", "MB"}, "ar": set[str]()}
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.tray_rows import job, lane, lanes_listing
+from fixtures.tray_rows import job, lane, lane_row, lanes_listing
 from synapse_app import reducers
 from synapse_app.state import AppState, LinkState
 from synapse_app.tray import Entry, icon_state, menu, status_line
@@ -66,7 +66,7 @@ def test_closing_the_tray_and_stopping_the_service_are_two_entries(link: LinkSta
 
 def test_loaded_lanes_are_listed_and_long_lists_are_cut_with_their_number() -> None:
     lanes = [lane(f"lane-{number}", "ready") for number in range(9)] + [lane("resting", "unloaded")]
-    entries = [entry.text for entry in menu(with_lanes(*lanes)) if entry.key.startswith("lane")]
+    entries = [entry.text for entry in menu(with_lanes(*lanes)) if entry.key.startswith("lane") and entry.text]
     assert [text for text in entries if "resting" in text] == []
     assert entries[-1] == "and 3 more"
     assert status_line(with_lanes(*lanes)) == "9 lanes loaded"
@@ -88,6 +88,28 @@ def test_lanes_are_paused_for_15_45_or_120_minutes_and_resumed() -> None:
     ]
     assert find(with_lanes(lane("a", "ready")), "resume").enabled is False
     assert find(with_lanes(lane("a", "paused")), "resume").enabled is True
+
+
+def test_a_loaded_lane_shows_its_memory_and_a_pause_of_everything_can_only_be_resumed() -> None:
+    row = lane_row("a", "ready", rss_bytes=1_500_000_000)
+    state = reducers.lanes_read(with_lanes(lane("a", "ready")), r.LanesList(module_generation=1, lanes=[row]))
+    assert find(state, "lane:a").text == "a — ready · 1.5 GB"
+    pause = r.Pause(phase="paused", reason="travel")
+    info = r.ServiceInfo(
+        server_version="1",
+        protocol=1,
+        module_generation=1,
+        pid=1,
+        started_at_ms=1,
+        uptime_ms=1,
+        socket_path="/s",
+        home="",
+        connections=1,
+        state="running",
+        pause=pause,
+    )
+    state = reducers.info_read(CONNECTED, info)
+    assert (find(state, "pause").enabled, find(state, "resume").enabled, icon_state(state)) == (False, True, "paused")
 
 
 def test_an_older_service_offers_no_pause() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.tray_rows import job, lane, lanes_listing
+from fixtures.tray_rows import job, lane, lane_row, lanes_listing
 from synapse_app import reducers
 from synapse_app.state import LOG_ENTRIES, AppState, LinkState, StateStore
 from synapse_client.events import Event
@@ -68,9 +68,10 @@ def test_events_that_were_missed_count_as_dropped_log_entries() -> None:
     [
         ("jobs", [], "snapshot", 0, {"jobs.list"}),
         ("downloads", [], "snapshot", 4, {"downloads.list"}),
-        ("lanes", {"lane_id": "l", "state": "ready", "quarantined": False}, "change", 0, {"models.list"}),
-        ("lanes", {"lane_id": "l", "state": "unloaded", "quarantined": False}, "change", 1, {"models.list"}),
-        ("lanes", {"lane_id": "l", "state": "unloaded", "quarantined": False}, "change", 0, set()),
+        ("lanes", lane_row("l", "ready"), "change", 0, {"models.list", "lanes.list"}),
+        ("lanes", lane_row("l", "unloaded"), "change", 1, {"models.list", "lanes.list"}),
+        ("lanes", lane_row("l", "unloaded", requests_done=7), "change", 0, set()),
+        ("models", {"lane_id": "l", "state": "unloaded", "quarantined": False}, "change", 0, set()),
         ("settings", {"settings": []}, "change", 0, set()),
         ("something_newer", {}, "change", 0, set()),
     ],
@@ -79,16 +80,42 @@ def test_a_gap_or_something_new_makes_the_listing_be_read_again(
     topic: str, data: Any, kind: str, missed: int, expected: set[str]
 ) -> None:
     state = reducers.models_read(AppState(), lanes_listing(lane("l", "unloaded")))
-    state = reducers.happened(state, event("lanes", {"lane_id": "l", "state": "unloaded", "quarantined": False}))
+    state = reducers.happened(state, event("models", {"lane_id": "l", "state": "unloaded", "quarantined": False}))
+    state = reducers.happened(state, event("lanes", lane_row("l", "unloaded")))
     happening = event(topic, data, kind=kind, missed=missed)
     assert reducers.to_read(state, happening) == expected
     reducers.happened(state, happening)
 
 
-def test_a_quarantined_lane_shows_as_one() -> None:
-    state = reducers.models_read(AppState(), lanes_listing(lane("l", "ready")))
-    state = reducers.happened(state, event("lanes", {"lane_id": "l", "state": "unloaded", "quarantined": True}))
-    assert state.lanes["l"].state == "quarantined"
+PAUSE = r.Pause(phase="paused", reason="travel")
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (lane_row("l", "quarantined"), "quarantined"),
+        (lane_row("l", "unloaded", pause=PAUSE), "paused"),
+        (lane_row("l", "quarantined", pause=PAUSE), "quarantined"),
+        (lane_row("l", "loading"), "loading"),
+    ],
+)
+def test_a_lane_is_in_the_state_that_matters_to_people_whatever_is_read_last(row: r.LaneRow, expected: str) -> None:
+    listing = lanes_listing(lane("l", "ready"))
+    first = reducers.happened(reducers.models_read(AppState(), listing), event("lanes", row))
+    again = reducers.models_read(first, listing)
+    other_way = reducers.models_read(
+        reducers.lanes_read(AppState(), r.LanesList(module_generation=1, lanes=[row])), listing
+    )
+    assert [state.lanes["l"].state for state in (first, again, other_way)] == [expected] * 3
+
+
+def test_a_snapshot_of_lanes_leaves_out_lanes_that_are_gone_and_a_change_keeps_the_others() -> None:
+    rows = [lane_row("a"), lane_row("b")]
+    state = reducers.happened(AppState(), event("lanes", rows, kind="snapshot"))
+    state = reducers.happened(state, event("lanes", lane_row("b", "ready")))
+    assert {name: row.state for name, row in state.work.items()} == {"a": "unloaded", "b": "ready"}
+    state = reducers.happened(state, event("lanes", [lane_row("b", "ready")], kind="snapshot"))
+    assert list(state.work) == ["b"]
 
 
 def test_the_log_begins_anew_with_another_start_of_the_service() -> None:

@@ -20,18 +20,19 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from synapse_app.autostart import Autostart
 from synapse_app.commands import Commands
-from synapse_app.i18n import Languages
+from synapse_app.i18n import Languages, tr
 from synapse_app.preferences import Preferences
 from synapse_app.problems import Problem
 from synapse_app.state import AppState, StateStore
 from synapse_app.tasks import Tasks
 from synapse_app.theme import SPACE, Theme
+from synapse_app.tray import status_line
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Page(QWidget):
 
     name: ClassVar[str]
     icon: ClassVar[str]
+    scrolls: ClassVar[bool] = False
+    """Whether the page as a whole scrolls where the window is too small for it, at large text for instance."""
 
     @staticmethod
     def label() -> str:
@@ -68,6 +71,8 @@ class Page(QWidget):
         self._problem = QLabel()
         self._problem.setObjectName("bad")
         self._problem.setWordWrap(True)
+        self._problem.setMinimumWidth(1)
+        self._problem.setTextFormat(Qt.TextFormat.PlainText)
         self._problem.hide()
         self.body = QVBoxLayout()
         self.body.setSpacing(SPACE)
@@ -76,7 +81,10 @@ class Page(QWidget):
         whole.setSpacing(SPACE)
         whole.addWidget(self._title)
         whole.addWidget(self._problem)
-        whole.addLayout(self.body, 1)
+        if self.scrolls:
+            whole.addWidget(_scrolling(self.body), 1)
+        else:
+            whole.addLayout(self.body, 1)
         context.store.changed.connect(self._changed)
 
     # --- for pages ---
@@ -89,6 +97,16 @@ class Page(QWidget):
     def show_state(self, before: AppState | None, after: AppState) -> None:
         """Draw ``after``; ``before`` is what was drawn last, or None when nothing or another language was."""
         raise NotImplementedError
+
+    def missing(self, state: AppState, listing: str) -> str:
+        """Why ``listing`` can't be shown, as a sentence that says what to do; empty when it was read."""
+        if listing in state.read:
+            return ""
+        if not state.current:
+            return tr("There is no connection to the service: {state}.", state=status_line(state))
+        if listing not in state.offers:
+            return tr("The service is older than this application. Install both in one version.")
+        return tr("Reading…")
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Run ``work`` beside everything else; it is cancelled when the application ends."""
@@ -122,3 +140,15 @@ class Page(QWidget):
         before, self._shown = self._shown, self.context.store.state
         if before is not self._shown:
             self.show_state(before, self._shown)
+
+
+def _scrolling(body: QVBoxLayout) -> QScrollArea:
+    inside = QWidget()
+    inside.setLayout(body)
+    body.setContentsMargins(0, 0, 0, 0)
+    area = QScrollArea()
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidgetResizable(True)
+    area.setWidget(inside)
+    return area

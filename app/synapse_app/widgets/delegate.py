@@ -91,7 +91,8 @@ class RowDelegate(QStyledItemDelegate):
         if look.side:
             rest = self._at_end(painter, option, rest, look.side, metrics, QColor(tokens.muted))
         if look.badge:
-            rest = self._at_end(painter, option, rest, look.badge, metrics, QColor(_colour(tokens, look.tone)))
+            colour = tokens.muted if look.tone == "plain" else _colour(tokens, look.tone)
+            rest = self._at_end(painter, option, rest, look.badge, metrics, QColor(colour))
         font = QFont(option.font)
         if look.fixed_width:
             font.setFamilies(["monospace"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, Qt
+from PySide6.QtCore import QAbstractListModel, QEvent, QSize, Qt
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from synapse_app.theme import Theme
@@ -34,6 +34,9 @@ class RowsView(QListView):
         self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         theme.changed.connect(self._look_changed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 3 * max(1, self.sizeHintForRow(0)))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
