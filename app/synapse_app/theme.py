@@ -212,6 +212,8 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
                    selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
     QLineEdit:focus, QSpinBox:focus {{ border: 2px solid {t.focus}; }}
     QLineEdit:disabled, QSpinBox:disabled {{ color: {t.muted}; background: {t.ground}; }}
+    QCheckBox::indicator:unchecked {{ border: 1px solid {t.muted}; border-radius: 3px; background: {t.raised};
+                   width: {pad + pad // 2}px; height: {pad + pad // 2}px; }}
     QCheckBox:focus {{ outline: none; border: 2px solid {t.focus}; border-radius: {RADIUS}px; }}
     QSplitter::handle {{ background: transparent; }}
     QSplitter::handle:vertical {{ height: {pad}px; }}

@@ -135,6 +135,7 @@ class _FactRow:
         if fact is None:
             return
         self._name.setText(fact.name)
+        self._name.setContentsMargins(0, SPACE // 2 if one_line else 0, 0, 0)  # in the middle of the button's line
         self._value.setText(fact.value)
         self._value.setAccessibleName(f"{fact.name}: {fact.value}")
         self._line.show_text(fact.value)
