@@ -25,6 +25,7 @@ from msgspec import UNSET
 
 from synapse_service.clock import Clock
 from synapse_service.failures import where
+from synapse_service.line_clock import LineClock
 from synapse_service.logs import get_logger
 from synapse_service.outbox import Outbox
 from synapse_service.peer import Peer, PeerRefused
@@ -116,8 +117,7 @@ class Connection(asyncio.Protocol):
         self._tasks: dict[int | str, asyncio.Task[Any]] = {}
         self._reading = True
         self._ended = False
-        self._line_since: float | None = None
-        self._line_timer: asyncio.TimerHandle | None = None
+        self._line_clock = LineClock(host.limits.line_seconds, lambda: self._reading, self._line_too_slow)
         self._hang_up_timer: asyncio.TimerHandle | None = None
         self._at_close: list[Callable[[], None]] = []
 
@@ -202,9 +202,9 @@ class Connection(asyncio.Protocol):
             return
         lines = self._splitter.feed(data)
         if self._splitter.pending:
-            self._watch_line(fresh=bool(lines))
+            self._line_clock.open(fresh=bool(lines))
         else:
-            self._line_since = None
+            self._line_clock.ended()
         if lines:
             if not self._waiting:  # reading stops while lines wait, so this is the rule
                 self._received_at = self._host.clock.monotonic()
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         # A line that never ended is dropped with the splitter. Returning False lets the transport close.
         self._ended = True
-        self._line_since = None
+        self._line_clock.ended()
         if not (self._tasks or self._waiting) or self._host.listener.hung_up(self._transport):
             return False
         self._hang_up_timer = asyncio.get_running_loop().call_later(_HANG_UP_CHECK_S, self._look_after)
@@ -237,9 +237,9 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self._host.connections.pop(self.id, None)
         self._waiting.clear()
-        for timer in (self._line_timer, self._hang_up_timer):
-            if timer is not None:
-                timer.cancel()
+        self._line_clock.stop()
+        if self._hang_up_timer is not None:
+            self._hang_up_timer.cancel()
         for task in self._tasks.values():
             task.cancel()
         callbacks, self._at_close = self._at_close, []
@@ -328,27 +328,8 @@ class Connection(asyncio.Protocol):
             task.cancel()
         return None
 
-    def _watch_line(self, *, fresh: bool) -> None:
-        # One timer for each connection at most, set again only when it rings: a busy connection ends lines all the
-        # time and would otherwise set and cancel a timer for each of its reads.
-        loop = asyncio.get_running_loop()
-        if fresh or self._line_since is None:
-            self._line_since = loop.time()
-        if self._line_timer is None:
-            self._line_timer = loop.call_later(self._host.limits.line_seconds, self._check_line)
-
-    def _check_line(self) -> None:
-        self._line_timer = None
-        if self._line_since is None:
-            return
-        loop = asyncio.get_running_loop()
-        if not self._reading:
-            self._line_since = loop.time()  # the peer can't end its line while nothing is read
+    def _line_too_slow(self) -> None:
         seconds = self._host.limits.line_seconds
-        left = self._line_since + seconds - loop.time()
-        if left > 0:
-            self._line_timer = loop.call_later(left, self._check_line)
-            return
         self._write(self._malformed(f"a line that had begun did not end within {seconds:g} s"))
         self._outbox.close()
 
