@@ -254,7 +254,7 @@ def _assemble(
         module_generation=generation,
         observations=observations,
         hub=hub,
-        service_paused=lambda: about.announce(),
+        service_paused=lambda: about.announce(terminal=True),
     )
     lanes = lane_parts.lanes
     aliases = AliasTable(database, clock, models.detached)

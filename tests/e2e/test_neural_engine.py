@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from fixtures.lock_holders import hold
 from fixtures.neural_engine import LANE, NeuralEngineService, neural_engine_service
-from synapse_client import Client, SynapseError
+from synapse_client import AsyncClient, Client, SynapseError
 from synapse_service.lanes.hardware_lock import HardwareLock, LockHeld
 
 SHORT = "hello world"
@@ -194,3 +195,25 @@ def test_two_crashes_quarantine_the_lane_and_free_the_hardware(tmp_path: Path) -
         (row,) = client.lanes_list().lanes
         assert (row.state, row.quarantine_reason) == ("quarantined", "crash")
         until(lambda: free(running.lock))
+
+
+async def test_those_who_follow_hear_of_every_phase_of_a_pause_and_of_its_end(running: NeuralEngineService) -> None:
+    async with AsyncClient(running.service.address) as client, client.subscribe("lanes", "service") as events:
+        phases: dict[str, list[str | None]] = {"lanes": [], "service": []}
+        paused = False
+        async with asyncio.timeout(20):
+            async for event in events:
+                if event.kind == "snapshot":
+                    if event.topic == "lanes":
+                        assert [row["lane_id"] for row in event.data] == [LANE]
+                        await client.service_pause(reason="a film")
+                    continue
+                pause = event.data.get("pause")
+                phases[event.topic].append(None if pause is None else pause["phase"])
+                if not paused and phases["service"][-1:] == ["paused"]:
+                    paused = True
+                    await client.service_resume()
+                if phases["service"][-1:] == [None] and phases["lanes"][-1:] == [None]:
+                    break
+        assert phases["lanes"] == ["draining", "paused", None]
+        assert phases["service"][-2:] == ["paused", None]

@@ -78,7 +78,7 @@ class AboutService:
         )
 
     def announce(self, *, terminal: bool = False) -> None:
-        """Publish the present state; ``terminal`` for the last word before the socket closes."""
+        """Publish the present state; ``terminal`` for one that nothing later may replace."""
         self._hub.publish("service", self.info(), terminal=terminal, key="service")
 
 
