@@ -36,7 +36,10 @@ class NoFence:
 
 
 class OnePause(Fence, Protocol):
-    """A pause as a fence of its own; ``remaining_s`` tells how long it lasts."""
+    """A pause as a fence of its own; ``remaining_s`` tells how long it lasts, ``active`` whether there is one."""
+
+    @property
+    def active(self) -> bool: ...
 
     @property
     def remaining_s(self) -> float: ...
@@ -57,5 +60,9 @@ class Fences:
         return None if latest is None else latest.pause(model)
 
     def _latest(self, model: LaneModel) -> OnePause | None:
-        covering = [pause for pause in self._pauses if pause.pause(model) is not None]
-        return max(covering, key=lambda pause: pause.remaining_s, default=None)
+        latest: OnePause | None = None
+        for pause in self._pauses:
+            # Asked of every request, and nearly always nothing is paused.
+            if pause.active and pause.pause(model) is not None:
+                latest = pause if latest is None or pause.remaining_s > latest.remaining_s else latest
+        return latest

@@ -164,6 +164,11 @@ class LanePause:
     # --- what lanes ask ---
 
     @property
+    def active(self) -> bool:
+        """Whether anything is paused."""
+        return self._active is not None
+
+    @property
     def remaining_s(self) -> float:
         """Seconds that are left; 0 without a pause, and infinite for one without an end."""
         if self._active is None:
