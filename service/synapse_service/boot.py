@@ -52,8 +52,9 @@ from synapse_service.operations.extensions import diagnostics, events, logs, ser
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
-from synapse_service.router import Router
-from synapse_service.server import Limits, SocketServer
+from synapse_service.server.connection import Limits
+from synapse_service.server.router import Router
+from synapse_service.server.socket_server import SocketServer
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 from synapse_wire import __version__

@@ -35,7 +35,7 @@ from synapse_service.operations.catalog import CatalogOperations
 from synapse_service.operations.downloads import DownloadOperations
 from synapse_service.operations.extensions import cache as extension_cache
 from synapse_service.operations.extensions import downloads as extension_downloads
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 from synapse_service.store.database import Store
 from synapse_wire.results import DownloadRow, SelfCheckState
 

@@ -20,7 +20,7 @@ from synapse_service.operations.certify import CertifyOperations
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.embed import EmbedOperations
 from synapse_service.operations.rerank import RerankOperations
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 
 
 def register_inference(

@@ -45,7 +45,7 @@ from synapse_service.lanes.serving import Pacing
 from synapse_service.lanes.worker_launch import Launch, worker_launch
 from synapse_service.operations import lanes as lane_operations
 from synapse_service.operations.extensions.lanes import LaneExtensions
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 

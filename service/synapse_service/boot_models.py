@@ -23,7 +23,7 @@ from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.preloads import Preloads
 from synapse_service.operations.models import ModelOperations
 from synapse_service.operations.probe import ProbeOperations
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 
 
 def register_models(

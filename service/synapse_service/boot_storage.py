@@ -19,7 +19,7 @@ from synapse_service.config import SettingsStore
 from synapse_service.events import EventHub
 from synapse_service.operations.extensions import storage as extension_storage
 from synapse_service.paths import Paths
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 from synapse_service.store.database import Store
 from synapse_wire.results import Holder, ModelPin
 

@@ -20,7 +20,7 @@ from synapse_service.catalog.detached import Detached
 from synapse_service.gateway.credentials import Credentials
 from synapse_service.gateway.system_keyring import KeyringTrouble
 from synapse_service.operations.extensions import credentials as extension
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 from synapse_service.store.database import Store
 from synapse_wire import params as p
 

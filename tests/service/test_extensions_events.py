@@ -11,7 +11,7 @@ from fixtures.clocks import FakeClock
 from fixtures.socket_server import RawClient, Serving, serving, until
 from synapse_service.events import INTERVAL_S, EventHub
 from synapse_service.operations.extensions import events
-from synapse_service.server import Router
+from synapse_service.server.router import Router
 
 
 class Published:

@@ -14,7 +14,9 @@ from fixtures.pauses import idle_pause
 from fixtures.socket_server import GENERATION, serving
 from synapse_service.events import EventHub
 from synapse_service.operations.extensions import events, service
-from synapse_service.server import Connection, Router, SocketServer
+from synapse_service.server.connection import Connection
+from synapse_service.server.router import Router
+from synapse_service.server.socket_server import SocketServer
 from synapse_wire.endpoint import Endpoint
 from synapse_wire.results import Holder
 

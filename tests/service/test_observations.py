@@ -19,7 +19,7 @@ from synapse_service.config import Settings
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.operations.certify import CertifyOperations
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 from synapse_wire.errors import SynapseError
 
 

@@ -13,7 +13,7 @@ from synapse_service.catalog.availability import Availability
 from synapse_service.catalog.compiled import CatalogEntry, CatalogLane, shipped_catalog
 from synapse_service.catalog.install_states import InstallState, NothingInstalled
 from synapse_service.operations.catalog import CatalogOperations
-from synapse_service.server import Router
+from synapse_service.server.router import Router
 from synapse_wire.results import SelfCheckState
 
 CATALOG = shipped_catalog()

@@ -22,7 +22,7 @@ from synapse_service.operations.cache import CacheOperations
 from synapse_service.operations.downloads import DownloadOperations
 from synapse_service.operations.extensions import cache as extension_cache
 from synapse_service.operations.extensions import downloads as extension_downloads
-from synapse_service.server import Router
+from synapse_service.server.router import Router
 
 MODEL = path_of("alpha", "model")
 LIMIT = 32 * 1024**3

@@ -20,7 +20,7 @@ from synapse_service.operations.admission import AdmissionOperations
 from synapse_service.operations.extensions import events as extension_events
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.extensions import service as extension_service
-from synapse_service.router import Router
+from synapse_service.server.router import Router
 from synapse_service.store.models import Job, ResultPage
 
 TEXTS = words(300)

@@ -34,7 +34,7 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerNotGone
 from synapse_service.operations.models import ModelOperations
-from synapse_service.router import Call
+from synapse_service.server.router import Call
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import ModelLoad, ModelStatus, ModelUnload, NoParams

@@ -12,7 +12,7 @@ import time
 import psutil
 import pytest
 
-from synapse_service.peer import Peer, PeerRefused, read_credentials, require_owner
+from synapse_service.server.peer import Peer, PeerRefused, read_credentials, require_owner
 
 
 def now_ms() -> int:

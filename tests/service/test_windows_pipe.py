@@ -13,9 +13,9 @@ import pytest
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
 from synapse_service.instance import StartFailed
-from synapse_service.peer import PeerRefused
-from synapse_service.transports import windows_pipe
-from synapse_service.transports.windows_pipe import (
+from synapse_service.server.peer import PeerRefused
+from synapse_service.server.transports import windows_pipe
+from synapse_service.server.transports.windows_pipe import (
     FILE_FLAG_FIRST_PIPE_INSTANCE,
     FILE_FLAG_OVERLAPPED,
     PIPE_ACCESS_DUPLEX,

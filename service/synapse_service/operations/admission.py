@@ -9,7 +9,7 @@ from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

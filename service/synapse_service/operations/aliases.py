@@ -10,7 +10,7 @@ from synapse_service.aliases.pairs import pair_of
 from synapse_service.aliases.table import AliasTable, Change
 from synapse_service.config import Settings
 from synapse_service.logs import get_logger
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError

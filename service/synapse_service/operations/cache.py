@@ -12,7 +12,7 @@ from synapse_service.catalog.installs import Installs
 from synapse_service.catalog.pins import Pins
 from synapse_service.catalog.refusals import known_entry, not_installed
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from synapse_service.catalog.availability import Availability, LaneStatus
 from synapse_service.catalog.compiled import Catalog, CatalogEntry
 from synapse_service.catalog.install_states import InstallStates
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

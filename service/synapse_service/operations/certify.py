@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synapse_service.certify.observations import Observations
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

@@ -12,7 +12,7 @@ from synapse_service.catalog.installs import InstalledManifest, Installs, erase_
 from synapse_service.catalog.refusals import entry_in_use, known_entry
 from synapse_service.lanes.records import erase_self_checks
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

@@ -27,7 +27,7 @@ from synapse_service.lanes.lane import Lane
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.tokenizing import Tokenized, tokenize
 from synapse_service.operations.waiting import InlineWork, QueuedRow
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError

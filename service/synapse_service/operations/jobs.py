@@ -7,7 +7,7 @@ import msgspec
 from synapse_service.aliases.table import AliasTable
 from synapse_service.jobs import submissions
 from synapse_service.jobs.book import JobBook
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_service.store.database import Store
 from synapse_service.store.models import TERMINAL_JOB_STATES
 from synapse_wire import params as p

@@ -6,7 +6,7 @@ All three answer at once with how the pause stands; what follows is ``lanes.paus
 from __future__ import annotations
 
 from synapse_service.lanes.pause import LanePause
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

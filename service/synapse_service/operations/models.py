@@ -21,7 +21,7 @@ from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.refusals import in_use
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.rows import model_row
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError, invalid_state

@@ -15,7 +15,7 @@ from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.rows import DEVICE_CLASSES
 from synapse_service.lanes.self_check_runs import LaneSelfCheck
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import invalid_state

@@ -24,7 +24,7 @@ from synapse_service.lanes.serving import unpack_scores
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.pairs import ComposedPair, compose
 from synapse_service.operations.waiting import InlineWork, QueuedRow
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError, invalid_state

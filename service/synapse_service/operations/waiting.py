@@ -20,7 +20,7 @@ from synapse_service.clock import Clock
 from synapse_service.config import Settings
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.refusals import quarantined, still_compiling
-from synapse_service.router import Call
+from synapse_service.server.router import Call
 from synapse_wire import params as p
 from synapse_wire.errors import SynapseError
 

@@ -9,7 +9,7 @@ from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.collector import Collector
 from synapse_service.catalog.disk_work import disk_work
 from synapse_service.catalog.usage import usage
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

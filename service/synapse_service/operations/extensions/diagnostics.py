@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from synapse_service.diagnostics import Check, run_check
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire.params import NoParams
 from synapse_wire.results import Diagnostics
 

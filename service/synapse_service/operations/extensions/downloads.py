@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from synapse_service.catalog.downloads import Downloads
 from synapse_service.events import EventHub
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

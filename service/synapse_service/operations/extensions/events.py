@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synapse_service.events import EventHub, Subscription
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire.errors import invalid_state
 from synapse_wire.params import EventsSubscribe
 from synapse_wire.results import Subscribed

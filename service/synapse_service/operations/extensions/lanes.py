@@ -13,7 +13,7 @@ from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.lane_rows import LaneRows
 from synapse_service.lanes.refusals import quarantined
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import invalid_state

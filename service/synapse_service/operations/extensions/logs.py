@@ -7,7 +7,7 @@ from typing import Final
 
 from synapse_service.events import INTERVAL_S, EventHub
 from synapse_service.logs import RING_CAPACITY, LogRing
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire.params import DEFAULT_TAIL_LIMIT, LogsTail
 from synapse_wire.results import LogEntry, LogTail
 

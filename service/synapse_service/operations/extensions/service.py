@@ -13,7 +13,7 @@ from msgspec import UNSET
 from synapse_service.clock import Clock
 from synapse_service.events import EventHub
 from synapse_service.lanes.pause import LanePause
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import PROTOCOL
 from synapse_wire.errors import invalid_state
 from synapse_wire.params import DEFAULT_DRAIN_MS, NoParams, ServiceHello, ServicePause, ServiceShutdown
@@ -21,7 +21,7 @@ from synapse_wire.results import Hello, Holder, PauseStatus, ServiceInfo, Shutti
 
 
 class Serving(Protocol):
-    """What is told about the socket server: ``server.SocketServer`` has it."""
+    """What is told about the socket server: ``SocketServer`` has it."""
 
     @property
     def connections(self) -> int: ...

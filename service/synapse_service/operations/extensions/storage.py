@@ -5,7 +5,7 @@ from __future__ import annotations
 from synapse_service.catalog.detached import Detached
 from synapse_service.catalog.storage import Storage
 from synapse_service.catalog.storage_moves import StorageMoves
-from synapse_service.router import Call, Router
+from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
 from synapse_wire import results as r
 

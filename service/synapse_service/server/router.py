@@ -17,7 +17,7 @@ from synapse_wire.errors import METHOD_NOT_FOUND, SynapseError
 from synapse_wire.operations import CONTRACT, EXTENSIONS, OPERATIONS, allowed_in_flow
 
 if TYPE_CHECKING:
-    from synapse_service.connection import Connection
+    from synapse_service.server.connection import Connection
 
 P = TypeVar("P")
 R = TypeVar("R")

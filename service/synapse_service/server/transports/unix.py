@@ -10,7 +10,7 @@ from typing import Final
 
 from synapse_service.clock import Clock
 from synapse_service.instance import BACKLOG, BoundSocket, InstanceLock, bind_socket
-from synapse_service.peer import Peer, PeerRefused, SocketOptions, read_credentials, require_owner
+from synapse_service.server.peer import Peer, PeerRefused, SocketOptions, read_credentials, require_owner
 
 SEND_BYTES: Final = 1024 * 1024
 """What the system is asked to buffer for each connection; many allow less than half of it."""

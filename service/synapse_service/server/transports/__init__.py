@@ -1,6 +1,6 @@
 """How connections reach the service: a Unix socket, or on Windows a named pipe, behind one seam.
 
-``server.SocketServer`` is the only caller. A listener says who connected and whether that peer is still there; it
+``socket_server`` is the only one to open them. A listener says who connected and whether that peer is still there; it
 knows nothing of lines and messages.
 """
 
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from synapse_service.clock import Clock
 from synapse_service.instance import InstanceLock
-from synapse_service.peer import Peer
+from synapse_service.server.peer import Peer
 from synapse_wire.endpoint import Endpoint
 
 
@@ -44,9 +44,9 @@ class Listener(Protocol):
 def open_listener(endpoint: Endpoint, lock: InstanceLock, clock: Clock) -> Listener:
     """The listener of this operating system for ``endpoint``."""
     if sys.platform == "win32":
-        from synapse_service.transports.windows_pipe import PipeListener, proactor_pipes
+        from synapse_service.server.transports.windows_pipe import PipeListener, proactor_pipes
 
         return PipeListener(endpoint.address, clock, proactor_pipes())
-    from synapse_service.transports.unix import UnixListener
+    from synapse_service.server.transports.unix import UnixListener
 
     return UnixListener(endpoint.address, lock, clock)

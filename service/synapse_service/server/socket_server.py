@@ -1,7 +1,6 @@
 """The socket server: accepts, keeps the connections, and stops without losing a reply.
 
-``boot`` makes one, with the handlers in a :class:`Router` and the instance lock in its hand. What happens to the bytes
-of a client is in ``connection``, what a method means in ``router``, the address itself in ``transports``.
+``boot`` makes one, with the handlers in a :class:`Router` and the instance lock in its hand.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ from functools import partial
 from typing import Final
 
 from synapse_service.clock import Clock
-from synapse_service.connection import Connection, Host, Limits
 from synapse_service.instance import InstanceLock
-from synapse_service.peer import Peer
-from synapse_service.router import Call, Router
-from synapse_service.transports import Listener, open_listener
+from synapse_service.server.connection import Connection, Host, Limits
+from synapse_service.server.router import Router
+from synapse_service.server.transports import Listener, open_listener
 from synapse_wire.endpoint import Endpoint
-
-__all__ = ["Call", "Connection", "Limits", "Peer", "Router", "SocketServer"]
 
 _CANCEL_GRACE_S: Final = 2.0
 """How long cancelled requests may take to clean up after themselves."""

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from synapse_service.clock import Clock
 from synapse_service.instance import StartFailed
 from synapse_service.logs import get_logger
-from synapse_service.peer import Peer, PeerRefused
+from synapse_service.server.peer import Peer, PeerRefused
 
 PIPE_ACCESS_DUPLEX: Final = 0x3
 FILE_FLAG_OVERLAPPED: Final = 0x40000000

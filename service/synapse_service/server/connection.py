@@ -1,6 +1,6 @@
 """One client's connection: bytes in, replies out, and nothing that a client does may cost another one anything.
 
-``server.SocketServer`` makes one for each accepted client; handlers see it through ``Call.connection``. It is a
+``socket_server`` makes one for each accepted client; handlers see it through ``Call.connection``. It is a
 protocol class, not a pair of streams, and plain functions answer without a task: what makes a small call cheap.
 
 States: *refused* (another user, or too many connections) until the transport is gone; else *open*; *half-closed* once
@@ -25,12 +25,12 @@ from msgspec import UNSET
 
 from synapse_service.clock import Clock
 from synapse_service.failures import where
-from synapse_service.line_clock import LineClock
 from synapse_service.logs import get_logger
-from synapse_service.outbox import Outbox
-from synapse_service.peer import Peer, PeerRefused
-from synapse_service.router import Call, Route, Router
-from synapse_service.transports import Listener
+from synapse_service.server.line_clock import LineClock
+from synapse_service.server.outbox import Outbox
+from synapse_service.server.peer import Peer, PeerRefused
+from synapse_service.server.router import Call, Route, Router
+from synapse_service.server.transports import Listener
 from synapse_wire.errors import INVALID_ENVELOPE, SynapseError
 from synapse_wire.framing import MAX_LINE_BYTES, LineSplitter, Overlong
 from synapse_wire.messages import (
