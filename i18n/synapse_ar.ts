@@ -26,6 +26,21 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Open Synapse</source>
+      <translation>افتح Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Show</source>
+      <translation>عرض</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Try again</source>
+      <translation>حاول مجددًا</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/figures.py"></location>
       <source>{hours} h {minutes} min</source>
       <translation>{hours} س {minutes} د</translation>
@@ -79,6 +94,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
+      <source>Lanes take requests again.</source>
+      <translation>عادت المسارات تقبل الطلبات.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
       <source>Model installed</source>
       <translation>ثُبّت النموذج</translation>
     </message>
@@ -91,6 +111,18 @@
       <location filename="../app/synapse_app/notify.py"></location>
       <source>Self-check failed</source>
       <translation>فشل الفحص الذاتي</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+        <numerusform>و{n} أخرى</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
@@ -117,10 +149,17 @@
       <source>{model} is ready to use.</source>
       <translation>{model} جاهز للاستخدام.</translation>
     </message>
-    <message>
+    <message numerus="yes">
       <location filename="../app/synapse_app/notify.py"></location>
-      <source>{model} takes requests again.</source>
-      <translation>يستقبل {model} الطلبات من جديد.</translation>
+      <source>{n} items are done.</source>
+      <translation>
+        <numerusform>أُنجز {n} عنصر.</numerusform>
+        <numerusform>أُنجز عنصر واحد ({n}).</numerusform>
+        <numerusform>أُنجز عنصران ({n}).</numerusform>
+        <numerusform>أُنجزت {n} عناصر.</numerusform>
+        <numerusform>أُنجز {n} عنصرًا.</numerusform>
+        <numerusform>أُنجز {n} عنصر.</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/activity.py"></location>
@@ -940,6 +979,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
+      <source>Awake again: the lanes are being checked…</source>
+      <translation>استيقظ الجهاز: تُفحص المسارات…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
       <source>Close tray</source>
       <translation>أغلق الأيقونة</translation>
     </message>
@@ -952,11 +996,6 @@
       <location filename="../app/synapse_app/tray.py"></location>
       <source>Looking for the service…</source>
       <translation>يجري البحث عن الخدمة…</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>Open Synapse</source>
-      <translation>افتح Synapse</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
@@ -1027,18 +1066,6 @@
       <location filename="../app/synapse_app/tray.py"></location>
       <source>The service's socket can't be used</source>
       <translation>لا يمكن استخدام مقبس الخدمة</translation>
-    </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>and {n} more</source>
-      <translation>
-        <numerusform>و{n} أخرى</numerusform>
-        <numerusform>و{n} أخرى</numerusform>
-        <numerusform>و{n} أخرى</numerusform>
-        <numerusform>و{n} أخرى</numerusform>
-        <numerusform>و{n} أخرى</numerusform>
-        <numerusform>و{n} أخرى</numerusform>
-      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
@@ -1292,6 +1319,11 @@
       <location filename="../app/synapse_app/window.py"></location>
       <source>Pages</source>
       <translation>الصفحات</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/window.py"></location>
+      <source>This desktop shows no tray icons, so closing this window closes Synapse's tray application.</source>
+      <translation>لا يعرض سطح المكتب هذا أيقونات في شريط النظام، لذا يؤدي إغلاق هذه النافذة إلى إغلاق تطبيق Synapse.</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/words.py"></location>

@@ -22,6 +22,21 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Open Synapse</source>
+      <translation>Synapse öffnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Show</source>
+      <translation>Anzeigen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Try again</source>
+      <translation>Noch einmal versuchen</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/figures.py"></location>
       <source>{hours} h {minutes} min</source>
       <translation>{hours} Std. {minutes} Min.</translation>
@@ -71,6 +86,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
+      <source>Lanes take requests again.</source>
+      <translation>Die Bahnen nehmen wieder Anfragen an.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
       <source>Model installed</source>
       <translation>Modell installiert</translation>
     </message>
@@ -83,6 +103,14 @@
       <location filename="../app/synapse_app/notify.py"></location>
       <source>Self-check failed</source>
       <translation>Selbstprüfung fehlgeschlagen</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>und {n} weiterer</numerusform>
+        <numerusform>und {n} weitere</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
@@ -109,10 +137,13 @@
       <source>{model} is ready to use.</source>
       <translation>{model} kann benutzt werden.</translation>
     </message>
-    <message>
+    <message numerus="yes">
       <location filename="../app/synapse_app/notify.py"></location>
-      <source>{model} takes requests again.</source>
-      <translation>{model} nimmt wieder Anfragen an.</translation>
+      <source>{n} items are done.</source>
+      <translation>
+        <numerusform>{n} Element ist fertig.</numerusform>
+        <numerusform>{n} Elemente sind fertig.</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/activity.py"></location>
@@ -900,6 +931,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
+      <source>Awake again: the lanes are being checked…</source>
+      <translation>Wieder wach: die Bahnen werden geprüft…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
       <source>Close tray</source>
       <translation>Symbol schließen</translation>
     </message>
@@ -912,11 +948,6 @@
       <location filename="../app/synapse_app/tray.py"></location>
       <source>Looking for the service…</source>
       <translation>Der Dienst wird gesucht …</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>Open Synapse</source>
-      <translation>Synapse öffnen</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
@@ -987,14 +1018,6 @@
       <location filename="../app/synapse_app/tray.py"></location>
       <source>The service's socket can't be used</source>
       <translation>Der Socket des Dienstes ist nicht benutzbar</translation>
-    </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>and {n} more</source>
-      <translation>
-        <numerusform>und {n} weiterer</numerusform>
-        <numerusform>und {n} weitere</numerusform>
-      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
@@ -1232,6 +1255,11 @@
       <location filename="../app/synapse_app/window.py"></location>
       <source>Pages</source>
       <translation>Seiten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/window.py"></location>
+      <source>This desktop shows no tray icons, so closing this window closes Synapse's tray application.</source>
+      <translation>Diese Arbeitsfläche zeigt keine Symbole im Infobereich. Wird dieses Fenster geschlossen, endet deshalb auch die Anwendung; der Dienst läuft weiter.</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/words.py"></location>

@@ -20,6 +20,22 @@
       </translation>
     </message>
     <message numerus="yes">
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>and {n} more</numerusform>
+        <numerusform>and {n} more</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>{n} items are done.</source>
+      <translation>
+        <numerusform>{n} item is done.</numerusform>
+        <numerusform>{n} items are done.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
       <location filename="../app/synapse_app/pages/activity.py"></location>
       <source>{n} entries</source>
       <translation>
@@ -81,14 +97,6 @@
       <translation>
         <numerusform>At most {n} text is compared.</numerusform>
         <numerusform>At most {n} texts are compared.</numerusform>
-      </translation>
-    </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>and {n} more</source>
-      <translation>
-        <numerusform>and {n} more</numerusform>
-        <numerusform>and {n} more</numerusform>
       </translation>
     </message>
     <message numerus="yes">

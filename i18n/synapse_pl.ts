@@ -23,6 +23,21 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Open Synapse</source>
+      <translation>Otwórz Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Show</source>
+      <translation>Pokaż</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/desktop_notices.py"></location>
+      <source>Try again</source>
+      <translation>Spróbuj ponownie</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/figures.py"></location>
       <source>{hours} h {minutes} min</source>
       <translation>{hours} godz. {minutes} min</translation>
@@ -73,6 +88,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
+      <source>Lanes take requests again.</source>
+      <translation>Tory znów przyjmują żądania.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/notify.py"></location>
       <source>Model installed</source>
       <translation>Model zainstalowany</translation>
     </message>
@@ -85,6 +105,15 @@
       <location filename="../app/synapse_app/notify.py"></location>
       <source>Self-check failed</source>
       <translation>Autotest nie powiódł się</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/notify.py"></location>
+      <source>and {n} more</source>
+      <translation>
+        <numerusform>i jeszcze {n}</numerusform>
+        <numerusform>i jeszcze {n}</numerusform>
+        <numerusform>i jeszcze {n}</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/notify.py"></location>
@@ -111,10 +140,14 @@
       <source>{model} is ready to use.</source>
       <translation>{model} jest gotowy do użycia.</translation>
     </message>
-    <message>
+    <message numerus="yes">
       <location filename="../app/synapse_app/notify.py"></location>
-      <source>{model} takes requests again.</source>
-      <translation>{model} znów przyjmuje żądania.</translation>
+      <source>{n} items are done.</source>
+      <translation>
+        <numerusform>Gotowy jest {n} element.</numerusform>
+        <numerusform>Gotowe są {n} elementy.</numerusform>
+        <numerusform>Gotowych jest {n} elementów.</numerusform>
+      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/activity.py"></location>
@@ -910,6 +943,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
+      <source>Awake again: the lanes are being checked…</source>
+      <translation>Komputer się obudził: tory są sprawdzane…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/tray.py"></location>
       <source>Close tray</source>
       <translation>Zamknij zasobnik</translation>
     </message>
@@ -922,11 +960,6 @@
       <location filename="../app/synapse_app/tray.py"></location>
       <source>Looking for the service…</source>
       <translation>Szukanie usługi…</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>Open Synapse</source>
-      <translation>Otwórz Synapse</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
@@ -997,15 +1030,6 @@
       <location filename="../app/synapse_app/tray.py"></location>
       <source>The service's socket can't be used</source>
       <translation>Nie można użyć gniazda usługi</translation>
-    </message>
-    <message numerus="yes">
-      <location filename="../app/synapse_app/tray.py"></location>
-      <source>and {n} more</source>
-      <translation>
-        <numerusform>i jeszcze {n}</numerusform>
-        <numerusform>i jeszcze {n}</numerusform>
-        <numerusform>i jeszcze {n}</numerusform>
-      </translation>
     </message>
     <message>
       <location filename="../app/synapse_app/tray.py"></location>
@@ -1247,6 +1271,11 @@
       <location filename="../app/synapse_app/window.py"></location>
       <source>Pages</source>
       <translation>Strony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/window.py"></location>
+      <source>This desktop shows no tray icons, so closing this window closes Synapse's tray application.</source>
+      <translation>Ten pulpit nie pokazuje ikon w zasobniku, więc zamknięcie tego okna zamyka aplikację zasobnika Synapse.</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/words.py"></location>

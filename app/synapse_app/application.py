@@ -13,9 +13,10 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QSessionManager
 from PySide6.QtWidgets import QApplication, QMessageBox, QSystemTrayIcon
 
-from synapse_app import icons, portal
+from synapse_app import icons, portal, sleep
 from synapse_app.autostart import Autostart, tray_command
 from synapse_app.commands import Commands, Refused
+from synapse_app.desktop_notices import DesktopNotices
 from synapse_app.i18n import Languages, tr
 from synapse_app.link import ServiceLink
 from synapse_app.notify import Notice, Notifier
@@ -31,6 +32,8 @@ from synapse_wire.endpoint import Endpoint
 
 TRAY_PATIENCE_MS: Final = 30_000
 """How long an application that was started with the session waits for a tray before it opens its window."""
+SESSION_END_MS: Final = 30_000
+"""A session that has not ended this long after it was about to isn't going to: somebody called it off."""
 
 
 class Application(QObject):
@@ -70,7 +73,9 @@ class Application(QObject):
         self.reduced_motion = False
         """What the desktop said; the user's own choice is in the preferences."""
         self.tray = Tray(self.store, available=tray_available, parent=self)
-        self.notifier = Notifier(self.store, self.preferences, self._show_notice)
+        self.desktop = DesktopNotices(self._show_on_icon, self._chosen, icons.tray_icon("idle"))
+        self.notifier = Notifier(self.store, self.preferences, self.desktop.show)
+        self._last_notice: Notice | None = None
         self._window: Window | None = None
         self._context = PageContext(
             store=self.store,
@@ -82,6 +87,10 @@ class Application(QObject):
             autostart=autostart or Autostart(tray_command()),
             open_page=self.open,
         )
+        self._called_off = QTimer(self)
+        self._called_off.setSingleShot(True)
+        self._called_off.setInterval(SESSION_END_MS)
+        self._called_off.timeout.connect(self._session_goes_on)
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(tray_patience_ms if background else 0)
@@ -90,6 +99,7 @@ class Application(QObject):
         self.languages.changed.connect(lambda _: self.tray.retranslate())
         self.tray.chosen.connect(self._chosen)
         self.tray.hosted.connect(self._hosted)
+        self.tray.icon.messageClicked.connect(self._notice_clicked)
         app.commitDataRequest.connect(self._session_ends)
 
     # --- life ---
@@ -98,6 +108,9 @@ class Application(QObject):
         """Begin: the loop must be running."""
         self.tasks.spawn(self.link.run())
         self.tasks.spawn(portal.follow(self._desktop_says))
+        self.tasks.spawn(sleep.follow_logind(self.link.woke))
+        self.tasks.spawn(sleep.follow_clock(self.link.woke))
+        self.tasks.spawn(self.desktop.run())
         self.tray.start()
         if not self._background:
             self.open()
@@ -119,6 +132,7 @@ class Application(QObject):
         if self._window is None:
             self._window = Window(self._context, PAGES, may_hide=lambda: bool(self.tray.is_hosted))
             self._window.closed.connect(self._window_closed)
+            self._window.show_hosted(self.tray.is_hosted is not False)
         return self._window
 
     def open(self, page: str | None = None) -> None:
@@ -134,6 +148,8 @@ class Application(QObject):
                 self.open()
             case "page":
                 self.open(argument)
+            case "download":
+                self.tasks.spawn(self._download(argument))
             case "start":
                 self.commands.start_service()
             case "pause":
@@ -152,6 +168,11 @@ class Application(QObject):
 
     async def _resume(self) -> None:
         outcome = await self.commands.resume_lanes()
+        if isinstance(outcome, Refused):
+            self._tell(outcome.problem.text())
+
+    async def _download(self, catalog_id: str) -> None:
+        outcome = await self.commands.download(catalog_id)
         if isinstance(outcome, Refused):
             self._tell(outcome.problem.text())
 
@@ -184,9 +205,13 @@ class Application(QObject):
         box.finished.connect(lambda _: box.deleteLater())
         box.open()
 
-    def _show_notice(self, notice: Notice) -> None:
+    def _show_on_icon(self, notice: Notice) -> None:
+        self._last_notice = notice
         kind = QSystemTrayIcon.MessageIcon.Warning if notice.urgent else QSystemTrayIcon.MessageIcon.Information
         self.tray.icon.showMessage(notice.title, notice.text, kind)
+
+    def _notice_clicked(self) -> None:
+        self.open(self._last_notice.page if self._last_notice is not None else None)
 
     def _preference_changed(self, name: str) -> None:
         match name:
@@ -204,6 +229,8 @@ class Application(QObject):
             self.reduced_motion = value == 1
 
     def _hosted(self, there: bool) -> None:
+        if self._window is not None:
+            self._window.show_hosted(there)
         if there:
             self._patience.stop()
         elif not self._patience.isActive():
@@ -218,5 +245,13 @@ class Application(QObject):
         self._quit()
 
     def _session_ends(self, manager: QSessionManager) -> None:
+        """Let it: a question that is open would hold the session up, and the window must not merely hide."""
         if self._window is not None:
             self._window.ending = True
+        while (asking := self._app.activeModalWidget()) is not None and asking.close():
+            pass
+        self._called_off.start()
+
+    def _session_goes_on(self) -> None:
+        if self._window is not None:
+            self._window.ending = False

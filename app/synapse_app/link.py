@@ -53,8 +53,8 @@ _log = logging.getLogger(__name__)
 class Starter(Protocol):
     """Starts the service; :class:`synapse_app.service_process.ServiceProcess` does."""
 
-    def start(self) -> Problem | None:
-        """Start a process without waiting for it. None, or why that wasn't possible."""
+    async def start(self) -> Problem | None:
+        """Start a process without waiting until it answers. None, or why that wasn't possible."""
 
     def ended(self) -> Problem | None:
         """Why the started process ended without becoming the service; None while it may still become it."""
@@ -98,6 +98,7 @@ class ServiceLink:
         self._awake = asyncio.Event()
         self._stale: set[str] = set()
         self._to_read = asyncio.Event()
+        self._pulse_now = asyncio.Event()
 
     # --- for commands ---
 
@@ -111,6 +112,13 @@ class ServiceLink:
     def wake(self) -> None:
         """Look for the service now rather than after the present pause."""
         self._awake.set()
+
+    def woke(self) -> None:
+        """The machine slept: look at everything again, and for a sign of life at once."""
+        self._store.apply(reducers.woke)
+        self._pulse_now.set()
+        self.read_again()
+        self.wake()
 
     def start_service(self) -> None:
         """Start the service if none answers."""
@@ -147,16 +155,18 @@ class ServiceLink:
             except (ClientError, SynapseError) as error:
                 if self._store.state.current:
                     waits = pauses()
-                self._lost(error)
+                await self._lost(error)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), next(waits))
+                # Not wait_for: when the event comes just then, Python 3.11's forgets that it was cancelled.
+                async with asyncio.timeout(next(waits)):
+                    await self._awake.wait()
                 waits = pauses()
 
-    def _lost(self, error: ClientError | SynapseError) -> None:
-        link, problem = self._found(error)
+    async def _lost(self, error: ClientError | SynapseError) -> None:
+        link, problem = await self._found(error)
         self._store.apply(partial(reducers.moved, link=link, problem=problem))
 
-    def _found(self, error: ClientError | SynapseError) -> tuple[LinkState, Problem | None]:
+    async def _found(self, error: ClientError | SynapseError) -> tuple[LinkState, Problem | None]:
         problem = problem_of(error)
         if isinstance(error, EndpointRefused):
             return LinkState.REFUSED, problem
@@ -167,15 +177,15 @@ class ServiceLink:
         if self._store.state.link in (LinkState.STOPPING, LinkState.STOPPED) and not self._start_wanted:
             return LinkState.STOPPED, None
         if isinstance(error, ServiceNotRunning):
-            return self._started_or_down(problem)
+            return await self._started_or_down(problem)
         return LinkState.SEARCHING, problem
 
-    def _started_or_down(self, problem: Problem) -> tuple[LinkState, Problem | None]:
+    async def _started_or_down(self, problem: Problem) -> tuple[LinkState, Problem | None]:
         """Nobody is there: start the service if that is wanted, or see what became of the one that was started."""
         now = asyncio.get_running_loop().time()
         if self._start_wanted:
             self._start_wanted = False
-            if (failed := self._starter.start()) is not None:
+            if (failed := await self._starter.start()) is not None:
                 return LinkState.DOWN, failed
             self._starting_since = now
         if self._starting_since is None:
@@ -254,12 +264,16 @@ class ServiceLink:
             self.read_again(listing)  # the pulse says what this means
         except SynapseError as error:
             _log.warning("listing_refused", extra={"fields": {"listing": listing, "code": error.code}})
+            self._store.apply(partial(reducers.trusted, listing=listing))
         else:
             self._store.apply(lambda state: reducer(state, answer))
 
     async def _feel_pulse(self, client: AsyncClient) -> None:
         while True:
-            await self._sleep(self._pulse_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pulse_s):
+                    await self._pulse_now.wait()
+            self._pulse_now.clear()
             try:
                 info = msgspec.convert(await client.call("service.info", timeout_s=self._pulse_limit_s), r.ServiceInfo)
             except NoReply as error:

@@ -48,6 +48,7 @@ def linked(state: AppState, hello: r.Hello) -> AppState:
         offers=frozenset(hello.operations) | frozenset(hello.extensions),
         log=state.log if state.service and state.service.module_generation == hello.module_generation else LogPicture(),
         read=frozenset(),
+        doubted=frozenset(),
     )
 
 
@@ -56,6 +57,16 @@ def moved(state: AppState, link: LinkState, problem: Problem | None = None) -> A
     if (state.link, state.problem) == (link, problem):
         return state
     return replace(state, link=link, problem=problem)
+
+
+def woke(state: AppState) -> AppState:
+    """The machine slept: what was said before is looked at again."""
+    return replace(state, doubted=state.read & frozenset(LISTINGS))
+
+
+def trusted(state: AppState, listing: str) -> AppState:
+    """``listing`` was read again, or can't be."""
+    return replace(state, doubted=state.doubted - {listing}) if listing in state.doubted else state
 
 
 # --- listings ---
@@ -96,6 +107,7 @@ def info_read(state: AppState, info: r.ServiceInfo) -> AppState:
 
 
 def _noted(state: AppState, listing: str) -> AppState:
+    state = trusted(state, listing)
     return state if listing in state.read else replace(state, read=state.read | {listing})
 
 

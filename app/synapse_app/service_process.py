@@ -3,6 +3,9 @@
 The service outlives this application: it is started in a session of its own and is never a child that dies with its
 parent. Two starts at the same time are harmless, because the service itself holds the lock; the loser exits with
 status 3 and the winner is attached to.
+
+Where the user has enabled the service's systemd unit, that is what starts it: two supervisors would undo each other's
+work. The unit knows only the usual folders, so a service of another home is always started directly.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ import psutil
 from synapse_app.problems import Problem
 
 EXIT_ALREADY_RUNNING: Final = 3
+UNIT: Final = "synapse.service"
+_UNIT_LIMIT_S: Final = 10.0
 STOP_LIMIT_S: Final = 15.0
 """How long a service that was told to stop may take: its own time to drain, and some for workers to end."""
 
@@ -44,14 +49,46 @@ class ServiceProcess:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._command = [*(service_command() if command is None else command), *arguments]
+        self._as_usual = not arguments
         self._environ = environ
         self._sleep = sleep
         self._started: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] | None = None
 
-    def start(self) -> Problem | None:
-        """Start the service without waiting for it. None, or why the program could not be started."""
+    async def start(self) -> Problem | None:
+        """Start the service without waiting until it answers. None, or why that was not possible."""
         self._forget()
+        if self._as_usual and sys.platform.startswith("linux"):
+            enabled, _ = await self._systemctl("is-enabled", "--quiet", UNIT)
+            if enabled:
+                started, said = await self._systemctl("start", UNIT)
+                return None if started else Problem("start_failed", said or f"{UNIT} could not be started.")
+        return self._run()
+
+    async def _systemctl(self, *arguments: str) -> tuple[bool, str]:
+        """Whether it agreed, and what it said; no where there is no systemd, or it doesn't answer."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "systemctl",
+                "--user",
+                *arguments,
+                env=None if self._environ is None else dict(self._environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+        except OSError:
+            return False, ""
+        try:
+            async with asyncio.timeout(_UNIT_LIMIT_S):
+                _, said = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return False, "systemctl doesn't answer."
+        return process.returncode == 0, said.decode(errors="replace").strip()[:500]
+
+    def _run(self) -> Problem | None:
         # A file, not a pipe: it may be written to after this application has gone.
         said = tempfile.TemporaryFile()  # noqa: SIM115 - open for as long as the process starts
         try:

@@ -89,6 +89,8 @@ class AppState:
     usage: r.CacheUsage | None = None
     read: frozenset[str] = frozenset()
     """The listings that were read since the connection came up: a page tells "none" from "not known yet" by it."""
+    doubted: frozenset[str] = frozenset()
+    """The listings that haven't been read again since the machine woke up."""
 
     @property
     def current(self) -> bool:

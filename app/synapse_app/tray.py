@@ -86,7 +86,7 @@ def status_line(state: AppState) -> str:
         case LinkState.STOPPED:
             return tr("The service was stopped")
         case LinkState.CONNECTED:
-            return _connected_line(state)
+            return tr("Awake again: the lanes are being checked…") if state.doubted else _connected_line(state)
 
 
 def menu(state: AppState) -> tuple[Entry, ...]:

@@ -134,6 +134,11 @@ class Window(QMainWindow):
         event.accept()
         self.closed.emit()
 
+    def show_hosted(self, there: bool) -> None:
+        """Say that there is no tray to be in, or take it back."""
+        self.banner.no_tray = not there
+        self.banner.show_state(self._context.store.state)
+
     def _state_changed(self, before: AppState, after: AppState) -> None:
         self.banner.show_state(after)
 
@@ -170,6 +175,7 @@ class _Banner(QFrame):
         row = QHBoxLayout(self)
         row.addWidget(self.text, 1)
         row.addWidget(self.start)
+        self.no_tray = False
         self._state = AppState()
         self.hide()
 
@@ -183,6 +189,12 @@ class _Banner(QFrame):
             texts.append(state.problem.text())
         if state.current and state.another_version:
             texts.append(tr("Service {version} is another version than this", version=state.version))
+        if state.current and state.doubted:
+            texts.append(status_line(state))
+        if self.no_tray:
+            texts.append(
+                tr("This desktop shows no tray icons, so closing this window closes Synapse's tray application.")
+            )
         self.text.setText("\n".join(texts))
         self.setVisible(bool(texts))
 

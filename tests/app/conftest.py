@@ -27,6 +27,13 @@ def _in_english() -> None:
     QLocale.setDefault(QLocale("en"))
 
 
+@pytest.fixture(autouse=True)
+def _no_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test talks to the desktop of whoever runs it; those that need a bus make one."""
+    for which in ("SESSION", "SYSTEM"):
+        monkeypatch.setenv(f"DBUS_{which}_BUS_ADDRESS", "unix:path=/nowhere")
+
+
 @pytest.fixture
 def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     """asyncio on Qt's event loop."""

@@ -218,7 +218,9 @@ class JobBook:
         try:
             with job.lifetime_stopped():
                 await self._enter(job, "paused_needs_reauth")
-                await asyncio.wait_for(pause.resumed.wait(), window_s)
+                # Not wait_for: when the two come together, Python 3.11's forgets that it was cancelled.
+                async with asyncio.timeout(window_s):
+                    await pause.resumed.wait()
             job.pause = None
             await self._enter(job, "running")
         except TimeoutError:
