@@ -179,6 +179,19 @@ async def test_a_keyring_that_never_answers_is_given_up_and_not_asked_again_mean
             await asyncio.sleep(0.01)
 
 
+async def test_a_caller_who_leaves_a_silent_keyring_leaves_no_queue_behind(desk: Desk, client: RawClient) -> None:
+    await keep(client)
+    desk.box.answering.clear()
+    asking = asyncio.create_task(desk.credentials.rows())
+    while len(desk.box.calls) < 2:  # noqa: ASYNC110 - the double has no event for it
+        await asyncio.sleep(0.001)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert (await desk.credentials.rows())[0].state == "unavailable"
+    assert len(desk.box.calls) == 2
+
+
 @pytest.mark.parametrize("secret", ["", "with space", "line\nbreak", "ü", "x" * 2049])
 async def test_a_secret_that_can_not_stand_in_a_header_is_refused_and_not_repeated(
     client: RawClient, secret: str

@@ -23,6 +23,7 @@ from synapse_service.catalog import download_files
 from synapse_service.catalog import downloads as module
 from synapse_service.catalog.blob_files import StorageFull
 from synapse_service.catalog.blobs import BlobWriter
+from synapse_service.catalog.http_body import MAX_RETRIES
 from synapse_service.catalog.installs import InstalledManifest, erase_installs
 from synapse_service.jobs.retention import Retention
 from synapse_service.jobs.submissions import expire
@@ -241,6 +242,32 @@ async def test_after_a_failure_the_same_key_begins_a_new_job(desk: DownloadDesk)
     assert (failed.state, again.state) == ("failed", "committed")
     assert failed.job_id != again.job_id
     assert (await desk.status(failed.job_id)).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [("empty", "artifact_invalid"), ("flip", "artifact_invalid"), ("early_close", "download_failed")],
+)
+@pytest.mark.parametrize("same_key", [True, False])
+async def test_what_arrived_damaged_is_mended_by_the_next_download_and_spoils_nothing_else(
+    desk: DownloadDesk, fault: Fault, code: str, same_key: bool
+) -> None:
+    await desk.download("beta")
+    before = desk.stored()
+    desk.mirror.plan[MODEL] = [fault] * (MAX_RETRIES + 1)
+    failed = error(await desk.download("alpha", "k"))
+    assert failed["code"] == code
+    if code == "artifact_invalid":
+        sizes = {"empty": 0, "flip": failed["details"]["expected_size"]}
+        assert failed["details"]["actual_size"] == sizes[fault]
+    else:
+        assert failed["details"]["reason"] == "network"
+    assert (desk.stored(), desk.left_over()) == (before, [])
+    assert desk.installs.complete(desk.entry("beta"))
+    assert desk.installs.install_state(desk.entry("alpha")) == "not_installed"
+    desk.mirror.plan.clear()
+    assert (await desk.download("alpha", "k" if same_key else "another")).state == "committed"
+    assert all(desk.installs.complete(desk.entry(name)) for name in ("alpha", "beta"))
 
 
 async def test_a_caller_that_leaves_does_not_take_the_job_along(desk: DownloadDesk) -> None:

@@ -215,6 +215,18 @@ async def test_a_disk_that_goes_later_costs_no_install(
             lock_models(moved)
 
 
+async def test_several_who_look_at_once_find_the_disk_once(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    # Goes red without the lock in `look`: the second one would meet the first one's lock on the folder.
+    expected_warnings("models_unavailable")
+    shift(moved, quick_dir / "away")
+    async with storage_desk(quick_dir) as desk:
+        shift(quick_dir / "away", moved)
+        await asyncio.gather(*(desk.storage.look() for _ in range(8)))
+        assert (problem(desk), [told.state for told in desk.told]) == (None, ["ready"])
+
+
 async def test_a_lock_file_that_was_removed_is_taken_again_and_disturbs_nobody(quick_dir: Path, moved: Path) -> None:
     async with storage_desk(quick_dir) as desk:
         writer = desk.blobs.writer()

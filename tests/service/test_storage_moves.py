@@ -17,9 +17,11 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.faulty_disks import small_disk
 from fixtures.storage_desk import StorageDesk, files_in, storage_desk
 from synapse_service.catalog import storage_files as files
+from synapse_service.catalog import storage_records as records
 from synapse_service.catalog.pins import set_pins
 from synapse_service.catalog.store_marker import read_marker
 from synapse_service.instance import lock_models
+from synapse_service.store.errors import StoreError
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import BlobHolder, Holder
 
@@ -399,6 +401,28 @@ async def test_a_setting_that_was_written_although_the_disk_complained_counts(
     assert (await desk.move(quick_dir / "disk")).state == "done"
     assert desk.storage.root == quick_dir / "disk"
     assert desk.usable("alpha")
+
+
+async def test_a_place_that_can_not_be_recorded_is_recorded_by_the_next_start(
+    quick_dir: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("move_not_recorded")
+    async with storage_desk(quick_dir) as desk:
+        desk.install("alpha")
+
+        def full(*_: object) -> None:
+            raise StoreError("storage_full", desk.store.path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(records, "remember_store", full)
+            ended = await desk.move(quick_dir / "disk")
+        assert isinstance(ended.error, dict)
+        assert (ended.state, ended.error["code"], desk.pending) == ("done", "store_failure", "switching")
+        assert (desk.storage.root, desk.usable("alpha")) == (quick_dir / "disk", True)
+        assert len(files_in(desk.default)) == 4
+    async with storage_desk(quick_dir) as again:
+        assert ((await again.settled()).state, again.pending, files_in(again.default)) == ("done", None, set())
+        assert again.usable("alpha")
 
 
 async def test_a_cancelled_move_leaves_everything_as_it_was(

@@ -69,6 +69,7 @@ class Storage:
         self._recover = recover
         self._on_change = on_change
         self._lock: InstanceLock | None = None
+        self._looking = asyncio.Lock()
         self.default = default
         self.moving = False
 
@@ -104,6 +105,15 @@ class Storage:
 
     async def look(self) -> None:
         """Notice that the disk went away, or came back."""
+        async with self._looking:
+            await self._look()
+
+    async def looked(self) -> None:
+        """Wait for the end of a look that is under way."""
+        async with self._looking:
+            return
+
+    async def _look(self) -> None:
         problem = self.problem
         if self.moving or (problem is not None and problem.reason == "not_moved"):
             return

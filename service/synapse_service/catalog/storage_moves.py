@@ -127,6 +127,7 @@ class StorageMoves:
         problem = self._storage.problem
         self._blobs.leases.close(StorageUnavailable("moving", source))
         try:
+            await self._storage.looked()
             await disk_work(self._blobs.leases.wait_unused)
             store_id = self._blobs.store_id
             opened = await disk_work(
@@ -310,7 +311,7 @@ class StorageMoves:
         earlier = self._storage.moved(target.lock, record.store_id)
         earlier = None if earlier is target.lock else earlier
         cleared = msgspec.structs.replace(record, step="clearing")
-        there = set(await disk_work(target.blobs.file_sizes))
+        there: set[str] = set()
 
         def step() -> tuple[list[str], list[InstalledManifest], list[tuple[str, ModelPin]]]:
             records.remember_store(KnownStore(record.target, record.store_id))
@@ -321,11 +322,14 @@ class StorageMoves:
             return missing, stored_installs(), stored_pins()
 
         try:
+            there.update(await disk_work(target.blobs.file_sizes))
             move.missing, installs, pins = await self._store.write(step)
-        except SynapseError as error:
+        except (SynapseError, OSError) as error:
             # The next start finds the setting changed, and does this; until then the old folder stays as it is.
-            _log.error("move_not_recorded", reason=error.message)
-            move.error = error
+            move.error = files.refusal(error, target.blobs.root)
+            _log.error("move_not_recorded", reason=move.error.message)
+            if earlier is not None:
+                earlier.release()
             self._release(None)
             self._end(move, "done")
             return

@@ -156,6 +156,9 @@ class Credentials:
         try:
             async with asyncio.timeout(self._time_limit_s):
                 return await answer
+        except asyncio.CancelledError:
+            self._silent = thread  # Nobody waits for it any more, and the next one must not wait behind it.
+            raise
         except TimeoutError:
             self._silent = thread
             _log.warning("keyring_silent", seconds=self._time_limit_s)
