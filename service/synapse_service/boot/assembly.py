@@ -1,170 +1,60 @@
-"""The composition root: starts the service, knows every part, and ends them in the right order.
+"""The composition root: the only module that knows every part.
 
-Start: settings, folders and log; the instance lock; the database with a new generation; lanes as they were
-registered; the operations; then the socket, last, so that whoever can connect can be served. Stop is the reverse:
-no new work, running requests drain, jobs stop (the next boot reports them), workers end, the database closes.
+``process`` calls :func:`assemble` once, on the event loop, and runs and ends what comes back. The other modules of this
+package put together what belongs to one part of the service.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import signal
-import sys
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from synapse_engines.devices import PROBES
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.table import AliasTable
-from synapse_service.boot_arguments import Arguments, parse
-from synapse_service.boot_catalog import CatalogParts, assemble_catalog, register_catalog
-from synapse_service.boot_certify import open_ledger
-from synapse_service.boot_inference import register_inference
-from synapse_service.boot_lanes import LaneParts, assemble_lanes
-from synapse_service.boot_models import register_models
-from synapse_service.boot_storage import StorageParts, assemble_storage, models_folder, register_storage
+from synapse_service.boot.arguments import Arguments
+from synapse_service.boot.catalog import CatalogParts, assemble_catalog, register_catalog
+from synapse_service.boot.certify import open_ledger
+from synapse_service.boot.inference import register_inference
+from synapse_service.boot.lanes import LaneParts, assemble_lanes
+from synapse_service.boot.models import register_models
+from synapse_service.boot.storage import StorageParts, assemble_storage, models_folder, register_storage
 from synapse_service.catalog.blobs import BlobStore
-from synapse_service.catalog.compiled import CatalogError
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import SystemClock
-from synapse_service.config import ConfigError, Settings, SettingsStore
+from synapse_service.config import Settings, SettingsStore
 from synapse_service.diagnostics import standard_checks
 from synapse_service.events import EventHub
 from synapse_service.gateway.credentials import Credentials
-from synapse_service.gateway.system_keyring import SecretBox, SystemKeyring
-from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
+from synapse_service.gateway.system_keyring import SystemKeyring
+from synapse_service.instance import InstanceLock
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.retention import Retention
 from synapse_service.lanes.device_gate import DeviceGate
-from synapse_service.lanes.preloads import PreloadError
-from synapse_service.lanes.preloads import plan as plan_preloads
-from synapse_service.logs import Logs, configure, get_logger
+from synapse_service.logs import Logs
 from synapse_service.operations.admission import AdmissionOperations
 from synapse_service.operations.extensions import credentials as extension_credentials
 from synapse_service.operations.extensions import diagnostics, events, logs, service, settings
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
-from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
+from synapse_service.paths import Paths
 from synapse_service.server.connection import Limits
 from synapse_service.server.router import Router
 from synapse_service.server.socket_server import SocketServer
 from synapse_service.store.database import Store
-from synapse_service.store.errors import StoreError
 from synapse_wire import __version__
 from synapse_wire.results import Holder
 
-DEFAULT_DRAIN_S: Final = 10.0
-"""How long running requests may take when the operating system asks the service to stop."""
-
-EXIT_FAILED: Final = 1
-EXIT_ALREADY_RUNNING: Final = 3
-
-_log = get_logger(__name__)
-
-
-def run(argv: Sequence[str] | None = None, secrets: SecretBox | None = None) -> None:
-    """Entry point of ``synapse-service``. Only tests give ``secrets``: a place other than the user's keyring."""
-    try:
-        arguments = replace(parse(argv), secrets=secrets)
-    except (CatalogError, OSError) as error:
-        sys.exit(_say(error, EXIT_FAILED))
-    sys.exit(main(arguments))
-
-
-def main(arguments: Arguments) -> int:
-    """Serve until told to stop; returns the exit status."""
-    with contextlib.ExitStack() as held:
-        return _main(arguments, held)
-
-
-def _main(arguments: Arguments, held: contextlib.ExitStack) -> int:
-    try:
-        paths = resolve_paths(arguments.environ, arguments.home)
-        settings_store = SettingsStore.load(paths.config_file, arguments.environ)
-        configured = settings_store.current
-        reserved = arguments.catalog.reserved_ids
-        plan_preloads(configured.preload, cpu_lanes=configured.cpu_lanes, reserved_ids=reserved)
-        for folder in (paths.data_dir, paths.log_dir):
-            ensure_private_dir(folder)
-        lock = acquire_lock(paths.endpoint, paths.lock_file)
-        held.callback(lock.release)
-    except AlreadyRunning as error:
-        return _say(error, EXIT_ALREADY_RUNNING)
-    except (ConfigError, PreloadError, PathError, InstanceError) as error:
-        return _say(error, EXIT_FAILED)
-    log = configure(paths.log_dir, configured.log_level, sys.stderr.isatty())
-    held.callback(log.close)
-    try:
-        database = Store.open(paths.database, SystemClock())
-        asyncio.run(serve(arguments, paths, settings_store, database, log, lock))
-    except (StoreError, InstanceError, PathError) as error:
-        _log.error("start_failed", reason=str(error))
-        return _say(error, EXIT_FAILED)
-    return 0
-
-
-async def serve(
-    arguments: Arguments,
-    paths: Paths,
-    settings_store: SettingsStore,
-    database: Store,
-    log: Logs,
-    lock: InstanceLock,
-) -> None:
-    """Put the parts together, serve, and take them apart again."""
-    loop = asyncio.get_running_loop()
-    generation = database.bump_generation()
-    orphans = database.fail_orphaned_jobs(generation, keep_ms=settings_store.current.result_ttl_ms)
-    if orphans:
-        _log.info("jobs_ended_by_restart", jobs=len(orphans))
-    try:
-        parts = _assemble(arguments, paths, settings_store, database, generation, len(orphans), log, lock)
-    except BaseException:
-        await database.close()
-        raise
-    stop = asyncio.Event()
-    drain_s = DEFAULT_DRAIN_S
-
-    def request_stop(seconds: float) -> None:
-        nonlocal drain_s
-        drain_s = seconds
-        stop.set()
-
-    parts.register_service(request_stop)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # Windows has no signal handlers on its loop; there the pipe and `synapse stop` remain.
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, request_stop, DEFAULT_DRAIN_S)
-    housekeeping = [asyncio.create_task(work(), name=name) for name, work in parts.housekeeping.items()]
-    try:
-        await parts.server.start()
-        _log.info("ready", address=paths.endpoint.address, module_generation=generation)
-        await stop.wait()
-        _log.info("stopping", drain_s=drain_s)
-        parts.server.begin_stop()
-        parts.about.announce(terminal=True)
-        await parts.server.stop(drain_s)
-    finally:
-        for task in housekeeping:
-            task.cancel()
-        await parts.catalog.downloads.close()
-        await parts.jobs.close()
-        await parts.catalog.detached.close()
-        await parts.lanes.close()
-        await parts.storage.close()
-        await database.close()
-        _log.info("stopped")
-
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class Parts:
     """What outlives the assembly."""
 
     server: SocketServer
@@ -177,7 +67,7 @@ class _Parts:
     register_service: Callable[[Callable[[float], None]], None]
 
 
-def _assemble(
+def assemble(
     arguments: Arguments,
     paths: Paths,
     settings_store: SettingsStore,
@@ -186,7 +76,11 @@ def _assemble(
     inherited: int,
     log: Logs,
     lock: InstanceLock,
-) -> _Parts:
+) -> Parts:
+    """Put every part together; nothing is served yet. Blocks. Raises InstanceError, StoreError and PathError.
+
+    ``inherited`` counts the jobs that an earlier process left without an end.
+    """
     loop = asyncio.get_running_loop()
     clock = SystemClock()
     evidence = cache(arguments.evidence)
@@ -370,17 +264,8 @@ def _assemble(
         "models folder": storage.storage.watch,
         "preloads": preloads.run,
     }
-    return _Parts(server, lane_parts, jobs, models, storage, housekeeping, about, register_service)
+    return Parts(server, lane_parts, jobs, models, storage, housekeeping, about, register_service)
 
 
 def _new_id() -> str:
     return uuid.uuid4().hex
-
-
-def _say(error: Exception, status: int) -> int:
-    print(f"synapse-service: {error}", file=sys.stderr)  # noqa: T201 - read by whoever started it by hand
-    return status
-
-
-if __name__ == "__main__":
-    run()

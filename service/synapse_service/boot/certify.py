@@ -1,13 +1,13 @@
 """The part of the composition root that opens the ledger of certifications.
 
-``boot`` calls :func:`open_ledger` once, before the lanes.
+``assembly`` calls :func:`open_ledger` once, before the lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from synapse_service.boot_lanes import lane_threads
+from synapse_service.boot.lanes import lane_threads
 from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import CertificationLedger, Conditions
 from synapse_service.certify.machine import MachineProfile

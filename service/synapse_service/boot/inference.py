@@ -1,6 +1,6 @@
 """The part of the composition root that puts the operations together that compute.
 
-``boot`` calls :func:`register_inference` once, after the lanes.
+``assembly`` calls :func:`register_inference` once, after the lanes.
 """
 
 from __future__ import annotations

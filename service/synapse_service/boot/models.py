@@ -1,6 +1,6 @@
 """The part of the composition root that puts together how models come in and are proven.
 
-``boot`` calls :func:`register_models` once, after the lanes; it returns what works through the preloads.
+``assembly`` calls :func:`register_models` once, after the lanes; it returns what works through the preloads.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from synapse_service.admission.leases import LeaseBook
 from synapse_service.aliases.table import AliasTable
-from synapse_service.boot_catalog import CatalogParts
-from synapse_service.boot_lanes import LaneParts
+from synapse_service.boot.catalog import CatalogParts
+from synapse_service.boot.lanes import LaneParts
 from synapse_service.catalog.fetch import Fetcher
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import MachineProfile

@@ -1,6 +1,6 @@
 """The part of the composition root that puts the lanes together: what loads them, checks them, and finds them.
 
-``boot`` calls :func:`assemble_lanes` once, after the catalog.
+``assembly`` calls :func:`assemble_lanes` once, after the catalog.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 
 from synapse_engines.worker.protocol import BackendName
 from synapse_service.admission.leases import LeaseBook
-from synapse_service.boot_arguments import Arguments
-from synapse_service.boot_catalog import CatalogParts
+from synapse_service.boot.arguments import Arguments
+from synapse_service.boot.catalog import CatalogParts
 from synapse_service.catalog.compiled import CatalogEntry, CatalogLane
 from synapse_service.catalog.roots import LaneFiles
 from synapse_service.certify import knobs

@@ -1,6 +1,6 @@
 """The part of the composition root that puts the catalog together: the store of files, installs, downloads, collection.
 
-``boot`` calls :func:`assemble_catalog` once, hands the parts to the operations, and stops them in its own order.
+``assembly`` calls :func:`assemble_catalog` once, hands the parts to the operations, and stops them in its own order.
 """
 
 from __future__ import annotations

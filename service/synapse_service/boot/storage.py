@@ -1,6 +1,6 @@
 """The part of the composition root about the folder of the models: finding it, and moving it.
 
-``boot`` calls :func:`assemble_storage` once, after the catalog and before anything looks for a file.
+``assembly`` calls :func:`assemble_storage` once, after the catalog and before anything looks for a file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from synapse_service.boot_catalog import CatalogParts
+from synapse_service.boot.catalog import CatalogParts
 from synapse_service.catalog.installs import InstalledManifest
 from synapse_service.catalog.roots import LaneFiles
 from synapse_service.catalog.storage import Storage
