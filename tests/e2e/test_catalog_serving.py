@@ -115,8 +115,11 @@ def test_who_follows_the_lanes_hears_of_a_model_that_was_installed(service: Serv
     ]
     replies = service.raw(*lines, replies=4)
     events = [reply["params"] for reply in replies if reply.get("method") == "event"]
-    lane = {"lane_id": LANE, "state": "unloaded", "quarantined": False}
-    assert [(event["kind"], event["data"]) for event in events] == [("snapshot", []), ("change", lane)]
+    assert [event["kind"] for event in events] == ["snapshot", "change"]
+    assert events[0]["data"] == []
+    lane = events[1]["data"]
+    assert (lane["lane_id"], lane["catalog_id"], lane["state"]) == (LANE, GOOD, "unloaded")
+    assert lane["self_check"]["state"] == "pending"
 
 
 def test_a_model_whose_numbers_are_wrong_never_serves(service: ServiceProcess) -> None:
