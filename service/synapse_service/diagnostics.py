@@ -18,11 +18,11 @@ import msgspec
 
 from synapse_engines.devices import DeviceEvidence
 from synapse_service.catalog.store_marker import StorageUnavailable
-from synapse_service.config import SettingsStore
 from synapse_service.failures import where
 from synapse_service.instance import InstanceLock
 from synapse_service.logs import Logs, get_logger
 from synapse_service.paths import Paths
+from synapse_service.settings.store import SettingsStore
 from synapse_service.store.opening import Opening
 from synapse_wire.endpoint import MAX_SOCKET_PATH_BYTES, Endpoint
 from synapse_wire.results import Diagnostic

@@ -15,12 +15,12 @@ from fixtures.socket_server import GENERATION, serving, short_folder
 from synapse_engines.devices import DeviceEvidence
 from synapse_service import diagnostics
 from synapse_service.catalog.store_marker import StorageUnavailable
-from synapse_service.config import SettingsStore
 from synapse_service.diagnostics import Check, run_check
 from synapse_service.instance import acquire_lock, bind_socket
 from synapse_service.operations.extensions import diagnostics as operation
 from synapse_service.paths import Paths, ensure_private_dir, resolve_paths
 from synapse_service.server.router import Router
+from synapse_service.settings.store import SettingsStore
 from synapse_service.store.opening import Opening
 from synapse_wire.endpoint import Endpoint
 from synapse_wire.results import Diagnostic

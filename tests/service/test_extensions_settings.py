@@ -13,11 +13,11 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.socket_server import Serving, serving
-from synapse_service.config import SettingsStore
 from synapse_service.events import INTERVAL_S, EventHub
 from synapse_service.logs import LogRing
 from synapse_service.operations.extensions import events, logs, settings
 from synapse_service.server.router import Router
+from synapse_service.settings.store import SettingsStore
 from synapse_wire.results import LogTail
 
 

@@ -11,7 +11,7 @@ import pytest
 from fixtures.lanes import paper_registration
 from synapse_service.boot.lanes import lane_threads
 from synapse_service.certify.knobs import KNOBS, Measured, assign, threads
-from synapse_service.config import Settings
+from synapse_service.settings.declared import Settings
 from synapse_wire.results import KnobLanes, KnobPositions
 
 

@@ -14,10 +14,10 @@ from fixtures.equivalences import fingerprint
 from fixtures.socket_server import RawClient, serving
 from synapse_service.aliases.table import AliasTable
 from synapse_service.catalog.detached import Detached
-from synapse_service.config import Settings
 from synapse_service.operations.aliases import AliasOperations
 from synapse_service.operations.models import ModelOperations
 from synapse_service.server.router import Router
+from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 

@@ -14,7 +14,7 @@ import pytest
 from fixtures.embed_desk import TEXT, EmbedDesk, refused
 from fixtures.lanes import until
 from fixtures.workers import expected_raw, expected_text
-from synapse_service.config import Settings
+from synapse_service.settings.declared import Settings
 
 OTHER = "syn1-" + "0" * 64
 

@@ -24,7 +24,6 @@ from synapse_service.catalog.compiled import shipped_catalog
 from synapse_service.catalog.pins import Pins
 from synapse_service.certify.ledger import Certification
 from synapse_service.certify.records import StoredCertifications
-from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.lane import Lane
@@ -35,6 +34,7 @@ from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.worker_faults import WorkerNotGone
 from synapse_service.operations.models import ModelOperations
 from synapse_service.server.router import Call
+from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import ModelLoad, ModelStatus, ModelUnload, NoParams

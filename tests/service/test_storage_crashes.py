@@ -15,7 +15,7 @@ from fixtures import storage_processes
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.storage_desk import StorageDesk, files_in
 from fixtures.storage_processes import BEGINNING, POINTS, UNDO
-from synapse_service.config import SettingsStore
+from synapse_service.settings.store import SettingsStore
 
 TESTS = Path(__file__).parents[1]
 

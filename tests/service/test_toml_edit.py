@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from synapse_service.toml_edit import edited, line_of
+from synapse_service.settings.toml_edit import edited, line_of
 
 TABLES = """\
 # mine

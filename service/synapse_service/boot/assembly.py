@@ -28,7 +28,6 @@ from synapse_service.catalog.blobs import BlobStore
 from synapse_service.certify.machine import this_machine
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import SystemClock
-from synapse_service.config import Settings, SettingsStore
 from synapse_service.diagnostics import standard_checks
 from synapse_service.events import EventHub
 from synapse_service.gateway.credentials import Credentials
@@ -48,6 +47,8 @@ from synapse_service.paths import Paths
 from synapse_service.server.connection import Limits
 from synapse_service.server.router import Router
 from synapse_service.server.socket_server import SocketServer
+from synapse_service.settings.declared import Settings
+from synapse_service.settings.store import SettingsStore
 from synapse_service.store.database import Store
 from synapse_wire import __version__
 from synapse_wire.results import Holder

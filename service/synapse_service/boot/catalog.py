@@ -26,7 +26,6 @@ from synapse_service.catalog.installs import Installs
 from synapse_service.catalog.pins import Pins
 from synapse_service.catalog.roots import LaneFiles, Roots
 from synapse_service.clock import Clock
-from synapse_service.config import Settings
 from synapse_service.events import EventHub
 from synapse_service.jobs.book import Counters
 from synapse_service.lanes.registry import LaneRegistry
@@ -36,6 +35,7 @@ from synapse_service.operations.downloads import DownloadOperations
 from synapse_service.operations.extensions import cache as extension_cache
 from synapse_service.operations.extensions import downloads as extension_downloads
 from synapse_service.server.router import Router
+from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
 from synapse_wire.results import DownloadRow, SelfCheckState
 

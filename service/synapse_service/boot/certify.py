@@ -12,8 +12,8 @@ from synapse_service.certify.fixture import fixture_revisions
 from synapse_service.certify.ledger import CertificationLedger, Conditions
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.certify.records import StoredCertifications
-from synapse_service.config import Settings
 from synapse_service.lanes.model import LaneModel
+from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
 
 

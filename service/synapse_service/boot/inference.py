@@ -12,7 +12,6 @@ from synapse_service.aliases.table import AliasTable
 from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
-from synapse_service.config import Settings
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.operations.aliases import AliasOperations
@@ -21,6 +20,7 @@ from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.embed import EmbedOperations
 from synapse_service.operations.rerank import RerankOperations
 from synapse_service.server.router import Router
+from synapse_service.settings.declared import Settings
 
 
 def register_inference(

@@ -20,7 +20,6 @@ from synapse_service.catalog.roots import LaneFiles
 from synapse_service.certify import knobs
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
-from synapse_service.config import Settings
 from synapse_service.engine_builds import ENGINE_BUILDS
 from synapse_service.events import EventHub
 from synapse_service.lanes.catalog_lanes import CatalogLanes, catalog_model
@@ -46,6 +45,7 @@ from synapse_service.lanes.worker_launch import Launch, worker_launch
 from synapse_service.operations import lanes as lane_operations
 from synapse_service.operations.extensions.lanes import LaneExtensions
 from synapse_service.server.router import Router
+from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 

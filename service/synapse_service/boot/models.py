@@ -16,7 +16,6 @@ from synapse_service.certify.ledger import CertificationLedger
 from synapse_service.certify.machine import MachineProfile
 from synapse_service.certify.probe import Probes
 from synapse_service.clock import Clock
-from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.onboarding import Onboarding
@@ -24,6 +23,7 @@ from synapse_service.lanes.preloads import Preloads
 from synapse_service.operations.models import ModelOperations
 from synapse_service.operations.probe import ProbeOperations
 from synapse_service.server.router import Router
+from synapse_service.settings.declared import Settings
 
 
 def register_models(

@@ -19,13 +19,13 @@ from synapse_service.boot.arguments import Arguments, parse
 from synapse_service.boot.assembly import assemble
 from synapse_service.catalog.compiled import CatalogError
 from synapse_service.clock import SystemClock
-from synapse_service.config import ConfigError, SettingsStore
 from synapse_service.gateway.system_keyring import SecretBox
 from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
 from synapse_service.lanes.preloads import PreloadError
 from synapse_service.lanes.preloads import plan as plan_preloads
 from synapse_service.logs import Logs, configure, get_logger
 from synapse_service.paths import PathError, Paths, ensure_private_dir, resolve_paths
+from synapse_service.settings.store import ConfigError, SettingsStore
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 

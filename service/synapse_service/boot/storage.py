@@ -15,11 +15,11 @@ from synapse_service.catalog.roots import LaneFiles
 from synapse_service.catalog.storage import Storage
 from synapse_service.catalog.storage_moves import StorageMoves
 from synapse_service.clock import Clock
-from synapse_service.config import SettingsStore
 from synapse_service.events import EventHub
 from synapse_service.operations.extensions import storage as extension_storage
 from synapse_service.paths import Paths
 from synapse_service.server.router import Router
+from synapse_service.settings.store import SettingsStore
 from synapse_service.store.database import Store
 from synapse_wire.results import Holder, ModelPin
 

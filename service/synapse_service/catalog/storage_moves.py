@@ -48,11 +48,11 @@ from synapse_service.catalog.storage_move import ENDED, LiveMove, MoveState
 from synapse_service.catalog.storage_records import KnownStore, Mode, MoveRecord, Step
 from synapse_service.catalog.store_marker import StorageUnavailable
 from synapse_service.clock import Clock
-from synapse_service.config import SettingsStore
 from synapse_service.failures import where
 from synapse_service.instance import InstanceError, InstanceLock
 from synapse_service.logs import get_logger
 from synapse_service.paths import PathError
+from synapse_service.settings.store import SettingsStore
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.results import Holder, ModelPin, StorageMove, StorageStatus

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from synapse_service.aliases.pairs import pair_of
 from synapse_service.aliases.table import AliasTable, Change
-from synapse_service.config import Settings
 from synapse_service.logs import get_logger
 from synapse_service.server.router import Call, Router
+from synapse_service.settings.declared import Settings
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError

@@ -19,7 +19,6 @@ from synapse_service.admission.queue import PriorityClass
 from synapse_service.aliases.table import AliasTable
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
-from synapse_service.config import Settings
 from synapse_service.jobs.batch import TokenizedBatch
 from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.submissions import Binding
@@ -28,6 +27,7 @@ from synapse_service.operations.choosing import LaneChoice
 from synapse_service.operations.tokenizing import Tokenized, tokenize
 from synapse_service.operations.waiting import InlineWork, QueuedRow
 from synapse_service.server.router import Call, Router
+from synapse_service.settings.declared import Settings
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError

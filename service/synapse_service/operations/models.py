@@ -12,7 +12,6 @@ from synapse_service.aliases.table import AliasTable
 from synapse_service.catalog.downloads import Downloads
 from synapse_service.catalog.pins import Pins
 from synapse_service.certify.ledger import CertificationLedger
-from synapse_service.config import Settings
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes import manifest as manifests
 from synapse_service.lanes.device_gate import DeviceGate
@@ -22,6 +21,7 @@ from synapse_service.lanes.refusals import in_use
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.rows import model_row
 from synapse_service.server.router import Call, Router
+from synapse_service.settings.declared import Settings
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError, invalid_state

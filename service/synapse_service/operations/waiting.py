@@ -17,10 +17,10 @@ from synapse_service.admission.decision import admit, too_late
 from synapse_service.admission.queue import Encoding as RowEncoding
 from synapse_service.admission.queue import PriorityClass, Row, Ticket
 from synapse_service.clock import Clock
-from synapse_service.config import Settings
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.refusals import quarantined, still_compiling
 from synapse_service.server.router import Call
+from synapse_service.settings.declared import Settings
 from synapse_wire import params as p
 from synapse_wire.errors import SynapseError
 

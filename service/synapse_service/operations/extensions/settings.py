@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from synapse_service.config import SettingsStore
 from synapse_service.events import EventHub
 from synapse_service.server.router import Call, Router
+from synapse_service.settings.store import SettingsStore
 from synapse_wire.errors import invalid_state
 from synapse_wire.params import SettingsGet, SettingsSet
 from synapse_wire.results import Settings

@@ -1,6 +1,6 @@
 """Settings that are lists of tables: reading their entries, and telling what they are.
 
-Used by ``config`` alone. An entry that is wrong is named by its place and, where it has one, by its id.
+Used by this package alone. An entry that is wrong is named by its place and, where it has one, by its id.
 """
 
 from __future__ import annotations

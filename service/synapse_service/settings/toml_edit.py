@@ -1,6 +1,6 @@
 """Changing single keys of a TOML file that a person wrote, without touching what they wrote around them.
 
-Used by ``config`` alone; text in, text out. Python reads TOML but doesn't write it, and writing a whole file anew
+Used by ``store`` alone; text in, text out. Python reads TOML but doesn't write it, and writing a whole file anew
 would lose the user's comments. Only top-level keys with a plain value (truth value, integer, text) are written; tables
 are left as they are.
 """

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from synapse_service.config import ConfigError, Settings, SettingsStore
+from synapse_service.settings.declared import Settings
+from synapse_service.settings.store import ConfigError, SettingsStore
 from synapse_wire.errors import SynapseError
 
 
