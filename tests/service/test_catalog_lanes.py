@@ -16,8 +16,8 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import ask, paper_registration, until
 from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.quarantine import COOL_DOWN_S
-from synapse_service.lanes.worker_faults import WorkerCrashed
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerCrashed
 from synapse_wire import params as p
 from synapse_wire.errors import SynapseError
 

@@ -30,10 +30,10 @@ from synapse_service.lanes.quarantine import CoolDown
 from synapse_service.lanes.records import StoredSelfChecks, StoredSelfTests
 from synapse_service.lanes.self_check_runs import SelfChecks
 from synapse_service.lanes.serving import Pacing
-from synapse_service.lanes.worker_faults import WorkerRefused
-from synapse_service.lanes.worker_launch import Launch, worker_launch
-from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerRefused
+from synapse_service.workers.launch import Launch, worker_launch
+from synapse_service.workers.process import WorkerProcess
 from synapse_wire.results import SelfCheckState
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="workers are ended by POSIX signals here")

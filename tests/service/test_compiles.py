@@ -15,8 +15,8 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import ask, until
 from fixtures.workers import pack_rows, scripted_launch, scripted_spec
 from synapse_service.lanes.compiles import CompileLog
-from synapse_service.lanes.worker_faults import WorkerHung
-from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.workers.faults import WorkerHung
+from synapse_service.workers.process import WorkerProcess
 
 ROW = [5, 6, 7]
 

@@ -14,8 +14,8 @@ from fixtures.lane_desk import IDLE_S, LaneDesk, refused
 from fixtures.lanes import ask, until
 from synapse_service.lanes.keep_warm import KeptWarm
 from synapse_service.lanes.quarantine import COOL_DOWN_S, CoolDown
-from synapse_service.lanes.worker_faults import WorkerCrashed
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerCrashed
 
 ROW = [5, 6, 7]
 

@@ -15,7 +15,7 @@ from synapse_service.admission.leases import LeaseBook
 from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.worker_faults import WorkerNotGone
+from synapse_service.workers.faults import WorkerNotGone
 
 IDLE_S = 900.0
 ROW = [5, 6, 7]

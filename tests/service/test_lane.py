@@ -21,7 +21,7 @@ from fixtures.workers import expected_raw, expected_text
 from synapse_service.admission.queue import Ticket
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.serving import Pacing
-from synapse_service.lanes.worker_faults import WorkerCrashed
+from synapse_service.workers.faults import WorkerCrashed
 from synapse_wire.errors import SynapseError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="workers are ended by POSIX signals here")

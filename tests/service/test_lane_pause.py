@@ -19,8 +19,8 @@ from synapse_service.lanes import hardware_lock
 from synapse_service.lanes.fence import NoFence
 from synapse_service.lanes.hardware_lock import HardwareLock, LockHeld
 from synapse_service.lanes.quarantine import CoolDown
-from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerNotGone
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerCrashed, WorkerNotGone
 from synapse_wire.errors import SynapseError
 
 ROW = [5, 6, 7]

@@ -15,7 +15,7 @@ from synapse_engines.readout import Sigmoid
 from synapse_engines.worker.scripted import scripted_logits
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.serving import Pacing, unpack_scores
-from synapse_service.lanes.worker_faults import WorkerCrashed
+from synapse_service.workers.faults import WorkerCrashed
 from synapse_wire.errors import SynapseError
 
 A, B, C = [5, 6, 7], [8, 9, 10, 11], [12, 13]

@@ -23,10 +23,10 @@ from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.manifest import Manifest
 from synapse_service.lanes.model import StoredFile
 from synapse_service.lanes.registration import Registration, examine
-from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
-from synapse_service.lanes.worker_launch import Launch, worker_launch
-from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.store.errors import StoreError
+from synapse_service.workers.faults import WorkerCrashed, WorkerRefused
+from synapse_service.workers.launch import Launch, worker_launch
+from synapse_service.workers.process import WorkerProcess
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import FileSpec, ModelFiles
 

@@ -16,10 +16,10 @@ from synapse_engines.readout import Sigmoid, YesNo
 from synapse_service.certify.observations import Observations
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.model import LaneModel
-from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.operations.certify import CertifyOperations
 from synapse_service.server.router import Router
 from synapse_service.settings.declared import Settings
+from synapse_service.workers.process import WorkerProcess
 from synapse_wire.errors import SynapseError
 
 

@@ -13,9 +13,9 @@ from fixtures.embed_desk import EmbedDesk, refused
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import ask, until
 from fixtures.workers import expected_text
-from synapse_service.lanes.worker_faults import WorkerCrashed
 from synapse_service.operations import waiting
 from synapse_service.settings.declared import Settings
+from synapse_service.workers.faults import WorkerCrashed
 from synapse_wire.errors import SynapseError
 
 

@@ -31,11 +31,11 @@ from synapse_service.lanes.manifest import Manifest
 from synapse_service.lanes.records import StoredLanes
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.worker_faults import WorkerNotGone
 from synapse_service.operations.models import ModelOperations
 from synapse_service.server.router import Call
 from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerNotGone
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import ModelLoad, ModelStatus, ModelUnload, NoParams
 

@@ -18,8 +18,8 @@ from synapse_engines.worker.protocol import Measured
 from synapse_service.certify.comparing import EMBED_GATES
 from synapse_service.certify.fixture import embed_fixture
 from synapse_service.lanes.idle import IdleUnloader
-from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerCrashed, WorkerRefused
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import JobRef, ModelRef, ProbeReport
 from synapse_wire.results import JobStatus

@@ -16,8 +16,8 @@ from synapse_engines.readout import Sigmoid
 from synapse_service.certify.comparing import Gates, comparison, score_figures
 from synapse_service.certify.fixture import PairRow, pair_rows, rerank_fixture
 from synapse_service.certify.ledger import Conditions
-from synapse_service.lanes.worker_scores import ScoredRows
 from synapse_service.store.database import Store
+from synapse_service.workers.scores import ScoredRows
 
 
 @pytest.fixture

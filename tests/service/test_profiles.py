@@ -36,10 +36,10 @@ from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.rows import model_row
 from synapse_service.lanes.self_check import ceiling_s
 from synapse_service.lanes.self_check_runs import SelfChecks
-from synapse_service.lanes.worker_process import EmbeddedRows
 from synapse_service.operations.choosing import LaneChoice
 from synapse_service.store.database import Store
 from synapse_service.store.models import SelfCheck
+from synapse_service.workers.process import EmbeddedRows
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import Constraints
 from synapse_wire.results import EngineIdentity, JobStatus, RecommendedBatch

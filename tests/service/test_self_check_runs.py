@@ -24,11 +24,11 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubWorker, ask, until
 from synapse_service.clock import SystemClock
 from synapse_service.lanes.self_check import self_check_key
-from synapse_service.lanes.worker_faults import WorkerCrashed, WorkerRefused
 from synapse_service.operations import waiting
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
 from synapse_service.store.models import SelfCheck
+from synapse_service.workers.faults import WorkerCrashed, WorkerRefused
 
 CHECK_CALL = [len(ids) for ids in CASES.values()]
 """What a worker is asked for by a self-check: all rows in one call."""

@@ -20,14 +20,14 @@ import pytest
 from fixtures.clocks import FakeClock
 from fixtures.workers import expected_raw, expected_text, pack_rows, scripted_launch, scripted_spec
 from synapse_engines.worker.protocol import Embedded, Measured, Progress, encode
-from synapse_service.lanes.worker_faults import (
+from synapse_service.workers.faults import (
     WorkerCrashed,
     WorkerHung,
     WorkerProtocolFault,
     WorkerRefused,
 )
-from synapse_service.lanes.worker_launch import Launch, clean_environment
-from synapse_service.lanes.worker_process import EmbeddedRows, WorkerProcess
+from synapse_service.workers.launch import Launch, clean_environment
+from synapse_service.workers.process import EmbeddedRows, WorkerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups of POSIX")
 
@@ -428,7 +428,7 @@ async def test_what_a_worker_started_goes_when_it_exits(clock: FakeClock) -> Non
 
 
 async def test_a_worker_that_closes_its_pipe_is_ended(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synapse_service.lanes.worker_process.PARTING_S", 0.05)
+    monkeypatch.setattr("synapse_service.workers.process.PARTING_S", 0.05)
     program = "import os, time; os.close(1); time.sleep(60)"
     worker = await WorkerProcess.start(Launch((sys.executable, "-c", program), {}), clock=clock)
     async with asyncio.timeout(5):
@@ -449,7 +449,7 @@ import asyncio, sys
 from pathlib import Path
 from fixtures.workers import pack_rows, scripted_launch, scripted_spec
 from synapse_service.clock import SystemClock
-from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.workers.process import WorkerProcess
 
 async def main():
     launch = scripted_launch(Path(sys.argv[1]), then={"say": "busy", sys.argv[2]: True})

@@ -20,10 +20,10 @@ from synapse_engines.readout import Readout, Sigmoid, YesNo
 from synapse_engines.worker.protocol import Progress, Scored
 from synapse_engines.worker.scripted import scripted_logits
 from synapse_service.clock import SystemClock
-from synapse_service.lanes.worker_faults import WorkerProtocolFault, WorkerRefused
-from synapse_service.lanes.worker_launch import worker_launch
-from synapse_service.lanes.worker_process import WorkerProcess
-from synapse_service.lanes.worker_scores import ScoredRows, scored_rows
+from synapse_service.workers.faults import WorkerProtocolFault, WorkerRefused
+from synapse_service.workers.launch import worker_launch
+from synapse_service.workers.process import WorkerProcess
+from synapse_service.workers.scores import ScoredRows, scored_rows
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripted worker uses signals of POSIX")
 

@@ -41,12 +41,12 @@ from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.lanes.self_check_runs import LaneSelfCheck, SelfChecks
 from synapse_service.lanes.serving import Pacing
-from synapse_service.lanes.worker_launch import Launch, worker_launch
 from synapse_service.operations import lanes as lane_operations
 from synapse_service.operations.extensions.lanes import LaneExtensions
 from synapse_service.server.router import Router
 from synapse_service.settings.declared import Settings
 from synapse_service.store.database import Store
+from synapse_service.workers.launch import Launch, worker_launch
 from synapse_wire.errors import SynapseError
 
 INTERACTIVE_TOKENS: Final = 3072

@@ -18,7 +18,7 @@ from synapse_service.certify.fixture import PairRow, embed_fixture, fixture_rows
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.refusals import non_finite
 from synapse_service.lanes.serving import pack_scores, unpack_scores
-from synapse_service.lanes.worker_process import WorkerProcess
+from synapse_service.workers.process import WorkerProcess
 
 Figures = dict[str, float]
 

@@ -18,8 +18,8 @@ import msgspec
 
 from synapse_engines.readout import Readout
 from synapse_service.lanes.model import LaneModel
-from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
 from synapse_service.logs import get_logger
+from synapse_service.workers.watch import NOBODY, WorkerWatch
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import CertifyObservations, Observation
 

@@ -26,9 +26,9 @@ from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
 from synapse_service.lanes.refusals import crashed, refused
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.worker_faults import WorkerFault, WorkerRefused
-from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.logs import get_logger
+from synapse_service.workers.faults import WorkerFault, WorkerRefused
+from synapse_service.workers.process import WorkerProcess
 from synapse_wire.errors import SynapseError
 
 _EVIDENCE: Final = frozenset({"engine_crashed", "artifact_invalid", "probe_required"})

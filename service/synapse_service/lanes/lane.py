@@ -42,9 +42,9 @@ from synapse_service.lanes.refusals import crashed, fault_reason, not_gone, quar
 from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.lanes.serving import Pacing, Serving
 from synapse_service.lanes.use import LaneUse
-from synapse_service.lanes.worker_faults import WorkerFault, WorkerNotGone
 from synapse_service.logs import get_logger
 from synapse_service.memory import give_back
+from synapse_service.workers.faults import WorkerFault, WorkerNotGone
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import EngineIdentity, Pause, Provenance
 

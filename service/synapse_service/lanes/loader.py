@@ -25,12 +25,12 @@ from synapse_service.certify.observations import Observations
 from synapse_service.clock import Clock
 from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, read_config
 from synapse_service.lanes.package_sets import package_files
-from synapse_service.lanes.worker_faults import WorkerRefused
-from synapse_service.lanes.worker_launch import Launch
-from synapse_service.lanes.worker_process import WorkerProcess
-from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
 from synapse_service.logs import get_logger
 from synapse_service.store.errors import StoreError
+from synapse_service.workers.faults import WorkerRefused
+from synapse_service.workers.launch import Launch
+from synapse_service.workers.process import WorkerProcess
+from synapse_service.workers.watch import NOBODY, WorkerWatch
 from synapse_wire.errors import SynapseError
 
 _BACKENDS: Mapping[str, BackendName] = {

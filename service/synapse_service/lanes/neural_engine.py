@@ -26,9 +26,9 @@ from synapse_service.lanes.hardware_lock import HardwareLock, LockFailed, LockHe
 from synapse_service.lanes.lane import LaneLoader
 from synapse_service.lanes.loader import Loaded
 from synapse_service.lanes.model import LaneModel
-from synapse_service.lanes.worker_faults import WorkerNotGone
-from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.logs import get_logger
+from synapse_service.workers.faults import WorkerNotGone
+from synapse_service.workers.process import WorkerProcess
 from synapse_wire.errors import SynapseError
 
 RETRY_S: Final = 1.0

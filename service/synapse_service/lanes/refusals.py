@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from synapse_service.lanes.quarantine import Quarantine
-from synapse_service.lanes.worker_faults import (
+from synapse_service.workers.faults import (
     WorkerCrashed,
     WorkerFault,
     WorkerHung,

@@ -48,10 +48,10 @@ from synapse_service.lanes.self_check import (
     load_self_check,
     self_check_key,
 )
-from synapse_service.lanes.worker_faults import WorkerRefused
-from synapse_service.lanes.worker_process import WorkerProcess
 from synapse_service.logs import get_logger
 from synapse_service.store.errors import StoreError
+from synapse_service.workers.faults import WorkerRefused
+from synapse_service.workers.process import WorkerProcess
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import EngineIdentity, SelfCheckState
 

@@ -39,10 +39,10 @@ from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.refusals import crashed, non_finite, refused
 from synapse_service.lanes.use import LaneUse
-from synapse_service.lanes.worker_faults import WorkerFault, WorkerRefused
-from synapse_service.lanes.worker_process import EmbeddedRows, WorkerProcess
-from synapse_service.lanes.worker_scores import ScoredRows
 from synapse_service.logs import get_logger
+from synapse_service.workers.faults import WorkerFault, WorkerRefused
+from synapse_service.workers.process import EmbeddedRows, WorkerProcess
+from synapse_service.workers.scores import ScoredRows
 from synapse_wire.errors import SynapseError
 
 _STALL_S: Final = 120.0

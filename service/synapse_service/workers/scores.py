@@ -1,6 +1,6 @@
 """Scores as a worker sends them, as Python numbers: the service process has no array library.
 
-Called by `worker_process`. Pure.
+Called by ``process``. Pure.
 """
 
 from __future__ import annotations

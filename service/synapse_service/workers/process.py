@@ -36,22 +36,22 @@ from synapse_engines.worker.protocol import (
     encode,
 )
 from synapse_service.clock import Clock
-from synapse_service.lanes.worker_dialogue import Dialogue, OnProgress, Question
-from synapse_service.lanes.worker_faults import (
+from synapse_service.workers.dialogue import Dialogue, OnProgress, Question
+from synapse_service.workers.faults import (
     WorkerCrashed,
     WorkerFault,
     WorkerNotGone,
 )
-from synapse_service.lanes.worker_launch import (
+from synapse_service.workers.launch import (
     SPAWN_OPTIONS,
     Launch,
     ProcessGroup,
     process_group,
     widen_pipe,
 )
-from synapse_service.lanes.worker_pipes import PARTING_S, WorkerPipes
-from synapse_service.lanes.worker_scores import ScoredRows, scored_rows
-from synapse_service.lanes.worker_watch import NOBODY, WorkerWatch
+from synapse_service.workers.pipes import PARTING_S, WorkerPipes
+from synapse_service.workers.scores import ScoredRows, scored_rows
+from synapse_service.workers.watch import NOBODY, WorkerWatch
 
 _Answer = TypeVar("_Answer", bound=Message)
 

@@ -1,6 +1,6 @@
 """Questions to a worker and the answers to them, over whatever moves the bytes.
 
-Used by `worker_process`, which owns the process and its pipes. Here is decided which message answers what, when a
+Used by ``process``, which owns the process and its pipes. Here is decided which message answers what, when a
 worker counts as hung, and what becomes of an answer that nobody waits for any more:
 
 | the caller of a request | the worker | the request |
@@ -32,7 +32,7 @@ from synapse_engines.worker.protocol import (
     encode,
 )
 from synapse_service.clock import Clock
-from synapse_service.lanes.worker_faults import WorkerFault, WorkerHung, WorkerProtocolFault, WorkerRefused
+from synapse_service.workers.faults import WorkerFault, WorkerHung, WorkerProtocolFault, WorkerRefused
 
 OnProgress = Callable[[Progress], None]
 

@@ -1,6 +1,6 @@
 """How a worker process is started, contained and ended: its command line, its environment, its process group.
 
-Used by `worker_process` only. What differs between operating systems about workers is in this file.
+Called by ``process``, and by ``boot``, which chooses the program. What differs between operating systems is here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ else:
 
 
 if sys.platform == "win32":
-    from synapse_service.lanes.windows_job import WindowsJob
+    from synapse_service.workers.windows_job import WindowsJob
 
     SPAWN_OPTIONS: Mapping[str, Any] = {
         "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW

@@ -1,6 +1,6 @@
-"""The pipes and the end of a worker's process, as asyncio reports them, told in the words of `worker_process`.
+"""The pipes and the end of a worker's process, as asyncio reports them, told in the words of ``process``.
 
-Used by `worker_process` only; touches nothing but the transport of its process.
+Used by ``process`` only; touches nothing but the transport of its process.
 """
 
 from __future__ import annotations

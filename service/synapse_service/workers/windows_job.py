@@ -1,6 +1,6 @@
 """Windows job objects: a worker in one ends with the service, because the system closes the service's handles.
 
-Used by `worker_launch` on Windows only. Reached through ctypes; the calls are those of the Win32 documentation for
+Used by ``launch`` on Windows only. Reached through ctypes; the calls are those of the Win32 documentation for
 CreateJobObjectW, SetInformationJobObject, AssignProcessToJobObject and TerminateJobObject.
 """
 

@@ -1,6 +1,6 @@
 """Who is told what goes on between the service and a worker: nobody, except while certification observes.
 
-``worker_process`` calls it; ``certify.observations`` listens.
+``process`` calls it; ``certify.observations`` listens.
 """
 
 from __future__ import annotations

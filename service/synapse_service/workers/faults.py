@@ -1,4 +1,4 @@
-"""How asking a worker can fail. Raised by `worker_process`; a lane's supervisor turns them into strikes and answers."""
+"""How asking a worker can fail. Raised by ``process``; a lane's supervisor turns them into strikes and answers."""
 
 from __future__ import annotations
 
