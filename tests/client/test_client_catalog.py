@@ -114,3 +114,41 @@ def test_waiting_ends_when_its_time_is_over(catalog: FakeCatalog, either: Any) -
     del catalog.looks[1:]
     with pytest.raises(JobUnfinished, match=r"job-1 \(models\.download\) is still queued"):
         either.wait_download(JOB, timeout_s=0.1)
+
+
+def test_the_folder_of_the_models_and_credentials_are_asked_for_by_name(fake: FakeService, either: Any) -> None:
+    move = r.StorageMove(
+        move_id="m",
+        mode="adopt",
+        state="bringing",
+        from_path="/a",
+        to_path="/b",
+        files_done=0,
+        files_total=1,
+        bytes_done=0,
+        bytes_total=1,
+        started_ms=1,
+        corrupt=[],
+        missing=[],
+    )
+    kept = r.CredentialRow(name="huggingface", origin="https://hub.test", state="present", changed_ms=1)
+    fake.on("storage.status", lambda call: r.StorageStatus(path="/a", default_path="/a", state="ready", move=move))
+    fake.on("storage.move", lambda call: move)
+    fake.on("storage.cancel", lambda call: move)
+    fake.on("credentials.set", lambda call: kept)
+    fake.on("credentials.delete", lambda call: r.CredentialsList(credentials=[]))
+    fake.on("credentials.list", lambda call: r.CredentialsList(credentials=[kept]))
+    assert either.storage_status().move == move
+    assert either.storage_move("/b", mode="adopt") == either.storage_move() == either.storage_cancel() == move
+    assert either.credentials_set("huggingface", "hf_x", origin="https://hub.test") == kept
+    assert either.credentials_list().credentials == [kept]
+    assert either.credentials_delete("huggingface").credentials == []
+    assert sent(fake) == [
+        ("storage.status", {}),
+        ("storage.move", {"path": "/b", "mode": "adopt"}),
+        ("storage.move", {}),
+        ("storage.cancel", {}),
+        ("credentials.set", {"name": "huggingface", "secret": "hf_x", "origin": "https://hub.test"}),
+        ("credentials.list", {}),
+        ("credentials.delete", {"name": "huggingface"}),
+    ]
