@@ -589,6 +589,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Speed or quiet</source>
+      <translation>السرعة أم الهدوء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Storage</source>
       <translation>التخزين</translation>
     </message>
@@ -1225,6 +1230,12 @@
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Balanced</source>
+      <comment>a setting</comment>
+      <translation>متوازن</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>Changed from {default}</source>
       <translation>غُيّر من {default}</translation>
     </message>
@@ -1249,6 +1260,18 @@
       <source>MB</source>
       <comment>megabytes, after a number</comment>
       <translation>م.ب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Performance</source>
+      <comment>a setting</comment>
+      <translation>الأداء</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Quiet</source>
+      <comment>a setting</comment>
+      <translation>هادئ</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
@@ -1313,6 +1336,182 @@
         <numerusform>{n} في ملف الإعدادات</numerusform>
         <numerusform>{n} في ملف الإعدادات</numerusform>
         <numerusform>{n} في ملف الإعدادات</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Another service uses this folder. Stop that one.</source>
+      <translation>تستخدم خدمة أخرى هذا المجلد. أوقفها.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>In use.</source>
+      <translation>قيد الاستخدام.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>It is too late to take the move back.</source>
+      <translation>فات أوان التراجع عن النقل.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Move the models…</source>
+      <translation>انقل النماذج…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Move them to the usual folder</source>
+      <translation>انقلها إلى المجلد المعتاد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Moving to {folder}: {share}</source>
+      <translation>النقل إلى {folder}: {share}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Moving to {folder}: {share}, {time} left</source>
+      <translation>النقل إلى {folder}: {share}، بقي {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>One of the two folders lies in the other. Choose one beside it.</source>
+      <translation>أحد المجلدين داخل الآخر. اختر مجلدًا بجانبه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Something else lies in that folder. Choose an empty one.</source>
+      <translation>في ذلك المجلد شيء آخر. اختر مجلدًا فارغًا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Take the move back</source>
+      <translation>تراجع عن النقل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The disk can't be written. Make it writable.</source>
+      <translation>لا يمكن الكتابة على القرص. اجعله قابلًا للكتابة.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The folder isn't there. Plug in its disk, or choose another folder.</source>
+      <translation>المجلد غير موجود. صِل قرصه أو اختر مجلدًا آخر.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last files are being put in order…</source>
+      <translation>تُرتَّب آخر الملفات…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last move failed: {reason}</source>
+      <translation>فشل النقل الأخير: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last move was taken back.</source>
+      <translation>جرى التراجع عن النقل الأخير.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models are being moved.</source>
+      <translation>تُنقل النماذج الآن.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models are in that folder already.</source>
+      <translation>النماذج في ذلك المجلد بالفعل.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models of this folder are used.</source>
+      <translation>تُستخدم نماذج هذا المجلد.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models were moved.</source>
+      <translation>نُقلت النماذج.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The move is being taken back…</source>
+      <translation>يجري التراجع عن النقل…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The setting was changed, but the models lie elsewhere. Move them, or use what is here.</source>
+      <translation>غُيّر الإعداد لكن النماذج في مكان آخر. انقلها أو استخدم ما هنا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There are models in that folder already. Use them instead of moving yours there.</source>
+      <translation>في ذلك المجلد نماذج بالفعل. استخدمها بدل نقل نماذجك إليه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There are no models in that folder.</source>
+      <translation>لا توجد نماذج في ذلك المجلد.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There is no such folder. Make it first.</source>
+      <translation>لا يوجد مجلد كهذا. أنشئه أولًا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There is not enough space on that disk.</source>
+      <translation>لا توجد مساحة كافية على ذلك القرص.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>These are other models than before. Put the right disk back, or use these.</source>
+      <translation>هذه نماذج غير السابقة. أعد القرص الصحيح أو استخدم هذه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>This folder can't be used: it is open to other users, or holds something else.</source>
+      <translation>لا يمكن استخدام هذا المجلد: إما مفتوح لمستخدمين آخرين أو يحوي شيئًا آخر.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Use the models of a folder…</source>
+      <translation>استخدم نماذج مجلد…</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files are missing: download their models again.</source>
+      <translation>
+        <numerusform>ينقص {n} ملف: نزّل نموذجه من جديد.</numerusform>
+        <numerusform>ينقص ملف واحد ({n}): نزّل نموذجه من جديد.</numerusform>
+        <numerusform>ينقص ملفان ({n}): نزّل نموذجيهما من جديد.</numerusform>
+        <numerusform>تنقص {n} ملفات: نزّل نماذجها من جديد.</numerusform>
+        <numerusform>ينقص {n} ملفًا: نزّل نماذجها من جديد.</numerusform>
+        <numerusform>ينقص {n} ملف: نزّل نماذجها من جديد.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files were damaged and are set aside.</source>
+      <translation>
+        <numerusform>{n} ملف كان تالفًا ونُحّي جانبًا.</numerusform>
+        <numerusform>ملف واحد ({n}) كان تالفًا ونُحّي جانبًا.</numerusform>
+        <numerusform>ملفان ({n}) كانا تالفين ونُحّيا جانبًا.</numerusform>
+        <numerusform>{n} ملفات كانت تالفة ونُحّيت جانبًا.</numerusform>
+        <numerusform>{n} ملفًا كان تالفًا ونُحّي جانبًا.</numerusform>
+        <numerusform>{n} ملف كان تالفًا ونُحّي جانبًا.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} things still use the models. Unload the lanes and let the work end first.</source>
+      <translation>
+        <numerusform>ما زال {n} شيء يستخدم النماذج. أفرغ المسارات ودع العمل ينتهي أولًا.</numerusform>
+        <numerusform>ما زال شيء واحد ({n}) يستخدم النماذج. أفرغ المسارات ودع العمل ينتهي أولًا.</numerusform>
+        <numerusform>ما زال شيئان ({n}) يستخدمان النماذج. أفرغ المسارات ودع العمل ينتهي أولًا.</numerusform>
+        <numerusform>ما زالت {n} أشياء تستخدم النماذج. أفرغ المسارات ودع العمل ينتهي أولًا.</numerusform>
+        <numerusform>ما زال {n} شيئًا يستخدم النماذج. أفرغ المسارات ودع العمل ينتهي أولًا.</numerusform>
+        <numerusform>ما زال {n} شيء يستخدم النماذج. أفرغ المسارات ودع العمل ينتهي أولًا.</numerusform>
       </translation>
     </message>
     <message>

@@ -561,6 +561,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Speed or quiet</source>
+      <translation>Schnell oder leise</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Storage</source>
       <translation>Speicherort</translation>
     </message>
@@ -1165,6 +1170,12 @@
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Balanced</source>
+      <comment>a setting</comment>
+      <translation>Ausgewogen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>Changed from {default}</source>
       <translation>Geändert, Standard: {default}</translation>
     </message>
@@ -1189,6 +1200,18 @@
       <source>MB</source>
       <comment>megabytes, after a number</comment>
       <translation>MB</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Performance</source>
+      <comment>a setting</comment>
+      <translation>Leistung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Quiet</source>
+      <comment>a setting</comment>
+      <translation>Leise</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
@@ -1249,6 +1272,170 @@
       <translation>
         <numerusform>{n} in der Konfigurationsdatei</numerusform>
         <numerusform>{n} in der Konfigurationsdatei</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Another service uses this folder. Stop that one.</source>
+      <translation>Ein anderer Dienst benutzt diesen Ordner. Beenden Sie jenen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>In use.</source>
+      <translation>In Gebrauch.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>It is too late to take the move back.</source>
+      <translation>Das Verschieben kann nicht mehr zurückgenommen werden.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Move the models…</source>
+      <translation>Modelle verschieben…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Move them to the usual folder</source>
+      <translation>In den üblichen Ordner verschieben</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Moving to {folder}: {share}</source>
+      <translation>Verschieben nach {folder}: {share}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Moving to {folder}: {share}, {time} left</source>
+      <translation>Verschieben nach {folder}: {share}, noch {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>One of the two folders lies in the other. Choose one beside it.</source>
+      <translation>Einer der beiden Ordner liegt im anderen. Wählen Sie einen daneben.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Something else lies in that folder. Choose an empty one.</source>
+      <translation>In diesem Ordner liegt etwas anderes. Wählen Sie einen leeren.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Take the move back</source>
+      <translation>Verschieben zurücknehmen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The disk can't be written. Make it writable.</source>
+      <translation>Auf die Platte kann nicht geschrieben werden. Machen Sie sie beschreibbar.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The folder isn't there. Plug in its disk, or choose another folder.</source>
+      <translation>Der Ordner ist nicht da. Schließen Sie seine Platte an oder wählen Sie einen anderen Ordner.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last files are being put in order…</source>
+      <translation>Die letzten Dateien werden eingeräumt…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last move failed: {reason}</source>
+      <translation>Das letzte Verschieben schlug fehl: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last move was taken back.</source>
+      <translation>Das letzte Verschieben wurde zurückgenommen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models are being moved.</source>
+      <translation>Die Modelle werden gerade verschoben.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models are in that folder already.</source>
+      <translation>Die Modelle sind schon in diesem Ordner.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models of this folder are used.</source>
+      <translation>Die Modelle dieses Ordners werden verwendet.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models were moved.</source>
+      <translation>Die Modelle wurden verschoben.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The move is being taken back…</source>
+      <translation>Das Verschieben wird zurückgenommen…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The setting was changed, but the models lie elsewhere. Move them, or use what is here.</source>
+      <translation>Die Einstellung wurde geändert, aber die Modelle liegen woanders. Verschieben Sie sie oder verwenden Sie, was hier ist.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There are models in that folder already. Use them instead of moving yours there.</source>
+      <translation>In diesem Ordner liegen schon Modelle. Verwenden Sie diese, statt Ihre dorthin zu verschieben.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There are no models in that folder.</source>
+      <translation>In diesem Ordner sind keine Modelle.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There is no such folder. Make it first.</source>
+      <translation>Diesen Ordner gibt es nicht. Legen Sie ihn zuerst an.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There is not enough space on that disk.</source>
+      <translation>Auf dieser Platte ist nicht genug Platz.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>These are other models than before. Put the right disk back, or use these.</source>
+      <translation>Das sind andere Modelle als vorher. Schließen Sie die richtige Platte an oder verwenden Sie diese.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>This folder can't be used: it is open to other users, or holds something else.</source>
+      <translation>Dieser Ordner ist nicht verwendbar: andere Benutzer haben Zugriff, oder er enthält etwas anderes.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Use the models of a folder…</source>
+      <translation>Modelle eines Ordners verwenden…</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files are missing: download their models again.</source>
+      <translation>
+        <numerusform>{n} Datei fehlt: laden Sie ihr Modell noch einmal herunter.</numerusform>
+        <numerusform>{n} Dateien fehlen: laden Sie ihre Modelle noch einmal herunter.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files were damaged and are set aside.</source>
+      <translation>
+        <numerusform>{n} Datei war beschädigt und liegt jetzt abseits.</numerusform>
+        <numerusform>{n} Dateien waren beschädigt und liegen jetzt abseits.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} things still use the models. Unload the lanes and let the work end first.</source>
+      <translation>
+        <numerusform>{n} Vorgang benutzt die Modelle noch. Entladen Sie die Bahnen und lassen Sie die Arbeit erst enden.</numerusform>
+        <numerusform>{n} Vorgänge benutzen die Modelle noch. Entladen Sie die Bahnen und lassen Sie die Arbeit erst enden.</numerusform>
       </translation>
     </message>
     <message>

@@ -131,5 +131,29 @@
         <numerusform>{n} in the configuration file</numerusform>
       </translation>
     </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files are missing: download their models again.</source>
+      <translation>
+        <numerusform>{n} file is missing: download its model again.</numerusform>
+        <numerusform>{n} files are missing: download their models again.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files were damaged and are set aside.</source>
+      <translation>
+        <numerusform>{n} file was damaged and is set aside.</numerusform>
+        <numerusform>{n} files were damaged and are set aside.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} things still use the models. Unload the lanes and let the work end first.</source>
+      <translation>
+        <numerusform>{n} thing still uses the models. Unload the lanes and let the work end first.</numerusform>
+        <numerusform>{n} things still use the models. Unload the lanes and let the work end first.</numerusform>
+      </translation>
+    </message>
   </context>
 </TS>

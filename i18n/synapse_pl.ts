@@ -568,6 +568,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/settings.py"></location>
+      <source>Speed or quiet</source>
+      <translation>Szybko czy cicho</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/settings.py"></location>
       <source>Storage</source>
       <translation>Przechowywanie</translation>
     </message>
@@ -1180,6 +1185,12 @@
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Balanced</source>
+      <comment>a setting</comment>
+      <translation>Zrównoważony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>Changed from {default}</source>
       <translation>Zmieniono z {default}</translation>
     </message>
@@ -1204,6 +1215,18 @@
       <source>MB</source>
       <comment>megabytes, after a number</comment>
       <translation>MB</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Performance</source>
+      <comment>a setting</comment>
+      <translation>Wydajność</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
+      <source>Quiet</source>
+      <comment>a setting</comment>
+      <translation>Cichy</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
@@ -1265,6 +1288,173 @@
         <numerusform>{n} w pliku konfiguracyjnym</numerusform>
         <numerusform>{n} w pliku konfiguracyjnym</numerusform>
         <numerusform>{n} w pliku konfiguracyjnym</numerusform>
+      </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Another service uses this folder. Stop that one.</source>
+      <translation>Tego folderu używa inna usługa. Zatrzymaj ją.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>In use.</source>
+      <translation>W użyciu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>It is too late to take the move back.</source>
+      <translation>Za późno, by cofnąć przenoszenie.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Move the models…</source>
+      <translation>Przenieś modele…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Move them to the usual folder</source>
+      <translation>Przenieś do zwykłego folderu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Moving to {folder}: {share}</source>
+      <translation>Przenoszenie do {folder}: {share}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Moving to {folder}: {share}, {time} left</source>
+      <translation>Przenoszenie do {folder}: {share}, zostało {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>One of the two folders lies in the other. Choose one beside it.</source>
+      <translation>Jeden z folderów leży w drugim. Wybierz inny, obok.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Something else lies in that folder. Choose an empty one.</source>
+      <translation>W tym folderze leży coś innego. Wybierz pusty.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Take the move back</source>
+      <translation>Cofnij przenoszenie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The disk can't be written. Make it writable.</source>
+      <translation>Na dysku nie można zapisywać. Umożliw zapis.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The folder isn't there. Plug in its disk, or choose another folder.</source>
+      <translation>Tego folderu nie ma. Podłącz jego dysk albo wybierz inny folder.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last files are being put in order…</source>
+      <translation>Porządkowane są ostatnie pliki…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last move failed: {reason}</source>
+      <translation>Ostatnie przenoszenie się nie udało: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The last move was taken back.</source>
+      <translation>Ostatnie przenoszenie zostało cofnięte.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models are being moved.</source>
+      <translation>Modele są przenoszone.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models are in that folder already.</source>
+      <translation>Modele są już w tym folderze.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models of this folder are used.</source>
+      <translation>Używane są modele z tego folderu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The models were moved.</source>
+      <translation>Modele zostały przeniesione.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The move is being taken back…</source>
+      <translation>Przenoszenie jest cofane…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>The setting was changed, but the models lie elsewhere. Move them, or use what is here.</source>
+      <translation>Ustawienie zmieniono, ale modele leżą gdzie indziej. Przenieś je albo użyj tych stąd.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There are models in that folder already. Use them instead of moving yours there.</source>
+      <translation>W tym folderze są już modele. Użyj ich zamiast przenosić tam swoje.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There are no models in that folder.</source>
+      <translation>W tym folderze nie ma modeli.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There is no such folder. Make it first.</source>
+      <translation>Nie ma takiego folderu. Najpierw go utwórz.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>There is not enough space on that disk.</source>
+      <translation>Na tym dysku jest za mało miejsca.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>These are other models than before. Put the right disk back, or use these.</source>
+      <translation>To inne modele niż przedtem. Podłącz właściwy dysk albo użyj tych.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>This folder can't be used: it is open to other users, or holds something else.</source>
+      <translation>Tego folderu nie można użyć: jest otwarty dla innych użytkowników albo zawiera coś innego.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>Use the models of a folder…</source>
+      <translation>Użyj modeli z folderu…</translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files are missing: download their models again.</source>
+      <translation>
+        <numerusform>Brakuje {n} pliku: pobierz jego model ponownie.</numerusform>
+        <numerusform>Brakuje {n} plików: pobierz ich modele ponownie.</numerusform>
+        <numerusform>Brakuje {n} plików: pobierz ich modele ponownie.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} files were damaged and are set aside.</source>
+      <translation>
+        <numerusform>{n} plik był uszkodzony i został odłożony.</numerusform>
+        <numerusform>{n} pliki były uszkodzone i zostały odłożone.</numerusform>
+        <numerusform>{n} plików było uszkodzonych i zostało odłożonych.</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
+      <location filename="../app/synapse_app/widgets/storage_folder.py"></location>
+      <source>{n} things still use the models. Unload the lanes and let the work end first.</source>
+      <translation>
+        <numerusform>{n} zadanie jeszcze używa modeli. Zwolnij tory i poczekaj na koniec pracy.</numerusform>
+        <numerusform>{n} zadania jeszcze używają modeli. Zwolnij tory i poczekaj na koniec pracy.</numerusform>
+        <numerusform>{n} zadań jeszcze używa modeli. Zwolnij tory i poczekaj na koniec pracy.</numerusform>
       </translation>
     </message>
     <message>

@@ -126,6 +126,13 @@ class Commands:
             self._store.apply(partial(reducers.settings_read, settings=outcome.value))
         return outcome
 
+    async def move_storage(self, path: str, mode: str) -> Outcome[r.StorageMove]:
+        """Change the folder of the models; an empty path is the usual one. Done when it has begun."""
+        return await self.ask(lambda client: client.storage_move(path or None, mode=mode))
+
+    async def cancel_storage_move(self) -> Outcome[r.StorageMove]:
+        return await self.ask(AsyncClient.storage_cancel)
+
     async def diagnostics(self) -> Outcome[r.Diagnostics]:
         return await self.ask(AsyncClient.diagnostics)
 

@@ -263,7 +263,10 @@ class ServiceLink:
         except NoReply:
             self.read_again(listing)  # the pulse says what this means
         except SynapseError as error:
-            _log.warning("listing_refused", extra={"fields": {"listing": listing, "code": error.code}})
+            # A store that is away, or being moved, says so under its own topic and makes this be read again.
+            away = error.code == "store_failure" and "reason" in (error.details or {})
+            level = logging.INFO if away else logging.WARNING
+            _log.log(level, "listing_refused", extra={"fields": {"listing": listing, "code": error.code}})
             self._store.apply(partial(reducers.trusted, listing=listing))
         else:
             self._store.apply(lambda state: reducer(state, answer))

@@ -18,7 +18,7 @@ from synapse_app.state import LOG_ENTRIES, AppState, LinkState, LogPicture
 from synapse_client.events import Event
 from synapse_wire import results as r
 
-TOPICS: Final = ("service", "settings", "log", "jobs", "downloads", "lanes", "models")
+TOPICS: Final = ("service", "settings", "log", "jobs", "downloads", "lanes", "models", "storage")
 
 MODELS, CATALOG, JOBS, DOWNLOADS, USAGE = "models.list", "models.catalog", "jobs.list", "downloads.list", "cache.usage"
 LANES: Final = "lanes.list"
@@ -29,6 +29,7 @@ _OF_TOPIC: Final[Mapping[str, tuple[str, ...]]] = {
     "downloads": (DOWNLOADS,),
     "lanes": (MODELS, LANES),
     "models": (MODELS, LANES, CATALOG, USAGE),
+    "storage": (CATALOG, USAGE),
 }
 
 Row = TypeVar("Row", r.JobRow, r.DownloadRow)
@@ -102,6 +103,10 @@ def settings_read(state: AppState, settings: r.Settings) -> AppState:
     return replace(state, settings={**state.settings, **{setting.name: setting for setting in settings.settings}})
 
 
+def storage_read(state: AppState, storage: r.StorageStatus) -> AppState:
+    return replace(state, storage=storage)
+
+
 def info_read(state: AppState, info: r.ServiceInfo) -> AppState:
     return replace(state, service=info)
 
@@ -121,6 +126,8 @@ def happened(state: AppState, event: Event) -> AppState:
             return info_read(state, msgspec.convert(event.data, r.ServiceInfo))
         case "settings":
             return settings_read(state, msgspec.convert(event.data, r.Settings))
+        case "storage":
+            return storage_read(state, msgspec.convert(event.data, r.StorageStatus))
         case "log":
             return logged(
                 state, msgspec.convert(event.data, r.LogTail), missed=0 if event.kind == "snapshot" else event.missed
@@ -148,6 +155,8 @@ def to_read(state: AppState, event: Event) -> frozenset[str]:
     listings = frozenset(_OF_TOPIC.get(event.topic, ()))
     if event.kind == "snapshot" or event.missed:
         return listings
+    if event.topic == "storage":
+        return listings if state.storage is None or event.data["state"] != state.storage.state else frozenset()
     if event.topic == "models":
         return listings if _summarised(state, _rows(event)) is not state else frozenset()
     if event.topic == "lanes":

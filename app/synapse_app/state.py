@@ -87,6 +87,8 @@ class AppState:
     jobs: Mapping[str, r.JobRow] = field(default_factory=dict)
     log: LogPicture = LogPicture()
     usage: r.CacheUsage | None = None
+    storage: r.StorageStatus | None = None
+    """Where the models are; None from a service that can't move them."""
     read: frozenset[str] = frozenset()
     """The listings that were read since the connection came up: a page tells "none" from "not known yet" by it."""
     doubted: frozenset[str] = frozenset()

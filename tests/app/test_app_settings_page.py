@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLineEdit
 
 from fixtures.service_process import ServiceProcess, running_service
 from fixtures.tray_app import TrayApp
+from synapse_app.commands import Done, Refused
 from synapse_app.i18n import tr
 from synapse_app.pages.settings import SettingsPage
 
@@ -59,19 +60,13 @@ def test_a_refused_value_is_explained_and_the_old_one_shown_again(tray: TrayApp)
     assert (line.text(), tray.state.settings["hf_base_url"].value) == (before, before)
 
 
-def test_a_new_folder_for_the_models_takes_them_along(tray: TrayApp, service: ServiceProcess, tmp_path: Path) -> None:
-    row = tray.page(SettingsPage).rows["storage_dir"]
-    line = row.editor.widget
-    assert isinstance(line, QLineEdit)
-    line.selectAll()
-    line.insert(str(service.home / "nowhere" / "models"))
-    line.editingFinished.emit()
-    tray.until(lambda: row.problem.isVisible(), "a folder in a place that isn't there is refused")
-    assert str(service.home / "nowhere") in row.problem.text()
+def test_a_new_folder_for_the_models_takes_them_along(tray: TrayApp, service: ServiceProcess) -> None:
+    change = tray.app.commands.change_settings
+    refused = tray.run(change({"storage_dir": str(service.home / "nowhere" / "models")}))
+    assert isinstance(refused, Refused)
+    assert str(service.home / "nowhere") in refused.problem.message
     disk = service.home / "disk"
-    line.selectAll()
-    line.insert(str(disk))
-    line.editingFinished.emit()
+    assert isinstance(tray.run(change({"storage_dir": str(disk)})), Done)
     tray.until(lambda: tray.state.settings["storage_dir"].value == str(disk), "the setting has followed the files")
     assert (disk / "store.json").exists()
     with service.client() as client:

@@ -18,6 +18,7 @@ from synapse_app.state import AppState
 from synapse_app.theme import SPACE
 from synapse_app.widgets.own_settings import OwnSettings
 from synapse_app.widgets.setting_row import GIGABYTES, HOURS, MEGABYTES, MINUTES, SECONDS, SettingRow, Unit
+from synapse_app.widgets.storage_folder import CANCEL, StorageFolder
 from synapse_wire import results as r
 
 Label = Callable[[], str]
@@ -27,6 +28,7 @@ _NAMES: Final[Mapping[str, Label]] = {
     "idle_unload_ms": lambda: tr("Unload a lane that nobody has used for"),
     "worker_threads": lambda: tr("Threads for each processor lane"),
     "storage_dir": lambda: tr("Folder for model files"),
+    "knob": lambda: tr("Speed or quiet"),
     "cache_max_bytes": lambda: tr("Space for model files"),
     "hf_base_url": lambda: tr("Where models are downloaded from"),
     "http_proxy": lambda: tr("Proxy for downloads"),
@@ -59,7 +61,7 @@ _UNITS: Final[Mapping[str, Unit]] = {
     "inline_max_bytes": MEGABYTES,
 }
 _GROUPS: Final[tuple[tuple[Label, tuple[str, ...]], ...]] = (
-    (lambda: tr("Lanes"), ("cpu_lanes", "idle_unload_ms", "worker_threads")),
+    (lambda: tr("Lanes"), ("cpu_lanes", "knob", "idle_unload_ms", "worker_threads")),
     (lambda: tr("Storage"), ("storage_dir", "cache_max_bytes")),
     (lambda: tr("Downloads"), ("hf_base_url", "http_proxy", "ca_file")),
 )
@@ -79,6 +81,7 @@ class SettingsPage(Page):
     def __init__(self, context: PageContext) -> None:
         super().__init__(context)
         self.own = OwnSettings(context.preferences, context.autostart)
+        self.storage = StorageFolder()
         self.rows: dict[str, SettingRow] = {}
         self._headings: list[tuple[QLabel, Label]] = []
         self._column = QVBoxLayout()
@@ -101,13 +104,20 @@ class SettingsPage(Page):
         self._scroll.setAccessibleName(self.label())
 
     def show_state(self, before: AppState | None, after: AppState) -> None:
+        built = False
         if before is None or before.settings is not after.settings:
             if self.rows.keys() != after.settings.keys():
                 self._build(after.settings)
+                built = True
             for name, setting in after.settings.items():
                 if self.rows[name].setting != setting:
                     self.rows[name].show_setting(setting)
-        if before is None or before.link is not after.link:
+        if built or before is None or before.storage is not after.storage:
+            self.storage.show_status(after.storage)
+            if "storage_dir" in self.rows:  # what a move changes is shown by the control that moves
+                self.rows["storage_dir"].setVisible(after.storage is None)
+        if built or before is None or before.link is not after.link:
+            self.storage.setEnabled(after.current)
             for row in self.rows.values():
                 row.setEnabled(after.current)
         self.own.show_choices()
@@ -123,6 +133,10 @@ class SettingsPage(Page):
         self._cards = []
         for text, names in groups:
             members: list[QWidget] = [self.rows[name] for name in names if name in self.rows]
+            if "storage_dir" in names:
+                self.storage = StorageFolder()
+                self.storage.chosen.connect(self._storage_chosen)
+                members.insert(0, self.storage)
             if members:
                 card = self._card(text, members)
                 self._column.insertWidget(self._column.count() - 1, card)
@@ -132,6 +146,16 @@ class SettingsPage(Page):
         row = SettingRow(setting, _NAMES.get(setting.name), _UNITS.get(setting.name))
         row.edited.connect(lambda value: self.spawn(self._change(row, value)))
         return row
+
+    def _storage_chosen(self, wanted: str, path: str) -> None:
+        self.spawn(self._change_storage(wanted, path))
+
+    async def _change_storage(self, wanted: str, path: str) -> None:
+        commands = self.context.commands
+        self.storage.show_problem(None)
+        outcome = await (commands.cancel_storage_move() if wanted == CANCEL else commands.move_storage(path, wanted))
+        if isinstance(outcome, Refused):
+            self.storage.show_problem(outcome.problem)
 
     async def _change(self, row: SettingRow, value: Any) -> None:
         outcome = await self.context.commands.change_settings({row.setting.name: value})

@@ -5,7 +5,7 @@ The row knows bounds and units, and reports what the user entered; who sends it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,6 +45,23 @@ SECONDS: Final = Unit(1000, lambda: tr("s", about="seconds, after a number"))
 HOURS: Final = Unit(3_600_000, lambda: tr("h", about="hours, after a number"))
 GIGABYTES: Final = Unit(10**9, lambda: tr("GB", about="gigabytes, after a number"))
 MEGABYTES: Final = Unit(10**6, lambda: tr("MB", about="megabytes, after a number"))
+
+
+_WORDS: Final[Mapping[str, Label]] = {
+    "performance": lambda: tr("Performance", about="a setting"),
+    "balanced": lambda: tr("Balanced", about="a setting"),
+    "quiet": lambda: tr("Quiet", about="a setting"),
+    "debug": lambda: tr("Everything"),
+    "info": lambda: tr("Information and above"),
+    "warning": lambda: tr("Warnings and errors"),
+    "error": lambda: tr("Errors only"),
+}
+"""What the values of settings with choices are called; others stand as they are."""
+
+
+def _worded(value: Any) -> str:
+    known = _WORDS.get(str(value))
+    return known() if known is not None else str(value)
 
 
 class SettingRow(QWidget):
@@ -154,7 +171,7 @@ class SettingRow(QWidget):
             if self.setting.name.endswith("_ms"):
                 return figures.duration(value)
             return figures.count(value)
-        return tr("nothing") if value is None or value == "" else str(value)
+        return tr("nothing") if value is None or value == "" else _worded(value)
 
 
 # --- editors ---
@@ -187,11 +204,20 @@ class _Choice(_Editor):
     def __init__(self, choices: list[str]) -> None:
         super().__init__()
         self.widget = self._box = QComboBox()
-        self._box.addItems(choices)
-        self._box.activated.connect(lambda at: self.edited.emit(self._box.itemText(at)))
+        for choice in choices:
+            self._box.addItem("", choice)
+        self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._box.activated.connect(self._chosen)
 
     def show_value(self, value: Any) -> None:
-        self._box.setCurrentText(str(value))
+        self._box.setCurrentIndex(self._box.findData(str(value)))
+
+    def retranslate(self) -> None:
+        for at in range(self._box.count()):
+            self._box.setItemText(at, _worded(self._box.itemData(at)))
+
+    def _chosen(self, at: int) -> None:
+        self.edited.emit(self._box.itemData(at))
 
 
 class _Number(_Editor):
