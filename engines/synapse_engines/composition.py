@@ -68,15 +68,6 @@ class Instructed(
 Composition: TypeAlias = Single | Pair | Instructed
 
 
-def compose_texts(tokenizer: SanitisedTokenizer, form: Single, texts: Sequence[str]) -> list[Encoding]:
-    """The rows of texts that stand alone, in order.
-
-    Raises:
-        InputError: `bad_text`, with the index of the first text that is not Unicode.
-    """
-    return [_framed(form.prefix_ids, ids, form.suffix_ids) for ids in tokenizer.plain_ids(texts)]
-
-
 def compose_pairs(
     tokenizer: SanitisedTokenizer, form: Pair | Instructed, query: str, documents: Sequence[str]
 ) -> list[Encoding]:

@@ -15,7 +15,7 @@ from synapse_models.capabilities import CapabilityConfig
 from synapse_models.contract import OutputRule
 from synapse_models.parts import JSONValue, Record
 from synapse_models.profiles import ModelProfile
-from synapse_models.request import ChatInput, ModelInput, Request
+from synapse_models.request import Request
 from synapse_models.response import Response
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from synapse_models.stream import StreamEvent
 
 InputKind = Literal["completion", "chat"]
-
-
-def input_kind(source: ModelInput) -> InputKind:
-    """Which of the two input kinds ``source`` is."""
-    return "chat" if isinstance(source, ChatInput) else "completion"
 
 
 class Supported(Record, frozen=True):
@@ -176,6 +171,3 @@ class DialectBinder(Protocol):
         ...
 
     def stream_decoder(self, request: Request, context: CallContext) -> StreamDecoder: ...
-
-
-BinderTable: TypeAlias = Mapping[str, DialectBinder]

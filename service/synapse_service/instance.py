@@ -156,14 +156,6 @@ def _take_lock(lock_file: Path) -> InstanceLock:
     raise StartFailed(f"{lock_file} is replaced again and again", "Find the program that does it, and stop it")
 
 
-def holder_of(lock_file: Path) -> int | None:
-    """The process that the lock file names, or None. It is a hint: only trying the lock tells whether it is held."""
-    try:
-        return _parse_pid(lock_file.read_bytes()[:32])
-    except OSError:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class BoundSocket:
     """A bound socket of this process and the file that stands for it."""

@@ -14,11 +14,11 @@ from tokenizers import Tokenizer
 from fixtures.model_files import Name, ScorerName, tiny_model
 from fixtures.scorers import tiny_scorer
 from synapse_engines.backend import Scorer
-from synapse_engines.composition import Composition, Instructed, Pair, Single, compose_pairs, compose_texts
+from synapse_engines.composition import Composition, Instructed, Pair, compose_pairs
 from synapse_engines.errors import InputError
 from synapse_engines.families import FAMILIES
 from synapse_engines.readout import YesNo
-from synapse_engines.tokenizer import SanitisedTokenizer, SpecialTokens, derive_specials
+from synapse_engines.tokenizer import SanitisedTokenizer, SpecialTokens
 
 QUERY = "opening hours of the library"
 PREFIX = "<|im_start|>system\nAnswer yes or no.<|im_end|>\n<|im_start|>user\n"
@@ -84,14 +84,6 @@ def test_an_instructed_row_is_prefix_body_and_suffix_each_tokenized_by_itself() 
         parts = [(PREFIX, body, SUFFIX) for body in bodies]
         wanted = [[id for part in row for id in spelled.encode(part, add_special_tokens=False).ids] for row in parts]
         assert composed("qwen3", query, *TEXTS) == wanted
-
-
-def test_a_text_by_itself_is_what_an_embedding_model_gets() -> None:
-    data = (tiny_model("modernbert") / "tokenizer.json").read_bytes()
-    specials = derive_specials(data, "modernbert", {})
-    tokenizer = sanitised("modernbert", specials)
-    form = Single(prefix_ids=specials.prefix, suffix_ids=specials.suffix)
-    assert compose_texts(tokenizer, form, TEXTS) == tokenizer.encode_many(TEXTS)
 
 
 def test_what_a_tokenizer_frames_single_texts_with_stays_out_of_a_pair() -> None:

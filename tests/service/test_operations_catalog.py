@@ -11,7 +11,7 @@ from fixtures.socket_server import RawClient, serving
 from synapse_engines.devices import DeviceEvidence, Reason
 from synapse_service.catalog.availability import Availability
 from synapse_service.catalog.compiled import CatalogEntry, CatalogLane, shipped_catalog
-from synapse_service.catalog.install_states import InstallState, NothingInstalled
+from synapse_service.catalog.install_states import InstallState
 from synapse_service.operations.catalog import CatalogOperations
 from synapse_service.server.router import Router
 from synapse_wire.results import SelfCheckState
@@ -217,9 +217,3 @@ async def test_filters_narrow_together_and_null_narrows_nothing(client: RawClien
 async def test_an_unknown_parameter_is_a_channel_error(client: RawClient) -> None:
     error = await client.error("models.catalog", {"language": "en"})
     assert (error["code"], error["number"]) == ("invalid_request", -32602)
-
-
-async def test_without_a_record_nothing_is_installed() -> None:
-    states = NothingInstalled()
-    assert {states.install_state(entry) for entry in CATALOG.entries} == {"not_installed"}
-    assert {states.self_check(lane) for entry in CATALOG.entries for lane in entry.lanes} == {None}

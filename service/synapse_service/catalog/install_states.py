@@ -19,13 +19,3 @@ class InstallStates(Protocol):
     def self_check(self, lane: CatalogLane) -> SelfCheckState | None:
         """The lane's self-check; None unless the entry's current manifest is installed."""
         ...
-
-
-class NothingInstalled:
-    """The states of a machine on which nothing was ever installed."""
-
-    def install_state(self, entry: CatalogEntry) -> InstallState:
-        return "not_installed"
-
-    def self_check(self, lane: CatalogLane) -> SelfCheckState | None:
-        return None

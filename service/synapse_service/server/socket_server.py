@@ -63,10 +63,6 @@ class SocketServer:
         """Requests that run as tasks, on all connections."""
         return sum(connection.in_flight for connection in self._host.connections.values())
 
-    def set_limits(self, limits: Limits) -> None:
-        """Replace the limits; the longest line and the write buffer of open connections stay as they were."""
-        self._host.limits = limits
-
     async def start(self) -> None:
         """Begin to accept. Raises StartFailed when the address can't be bound."""
         await self._host.listener.start(lambda: Connection(self._host))

@@ -157,7 +157,7 @@ class ResultPage(Table):
 
 
 class Job(Table):
-    """Work that outlives its request. ``error`` is the wire error as JSON; ``state`` is one of ``JOB_STATES``."""
+    """Work that outlives its request. ``error`` is the wire error as JSON; ``state`` is one of ``JobState``."""
 
     job_id = peewee.TextField(primary_key=True)
     kind = peewee.TextField()
@@ -373,4 +373,3 @@ TABLES: Final[tuple[Any, ...]] = (
 
 TERMINAL_DOWNLOAD_STATES: Final = frozenset({"committed", "failed", "cancelled"})
 TERMINAL_JOB_STATES: Final = frozenset({"done", "failed", "needs_reauth_expired"}) | TERMINAL_DOWNLOAD_STATES
-JOB_STATES: Final = TERMINAL_JOB_STATES | {"queued", "running", "paused_needs_reauth", "downloading", "verifying"}
