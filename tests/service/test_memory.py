@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import psutil
-from synapse_service.memory import give_back
+from synapse_service.lanes.memory import give_back
 resident = lambda: psutil.Process().memory_info().rss
 blocks = [bytes(1000) for _ in range(50_000)]
 full = resident()

@@ -1,4 +1,4 @@
-"""What the store of model files asks of the file system: looking at a file without following links, making it last."""
+"""What the store of model files asks of the file system: looking at files without following links, removing them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ import os
 import re
 import shutil
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
-
-if sys.platform == "darwin":
-    import fcntl
+from typing import Final
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
@@ -81,26 +77,6 @@ def remove_tree(path: Path) -> int:
     freed = tree_bytes(path)
     shutil.rmtree(path)
     return freed
-
-
-def sync_file(stream: BinaryIO) -> None:
-    """Wait until a file's bytes are on the disk."""
-    if sys.platform == "darwin":
-        # There fsync only reaches the drive, which may keep the bytes in its own memory.
-        fcntl.fcntl(stream.fileno(), fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(stream.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -34,13 +34,12 @@ from synapse_service.catalog.blob_files import (
     regular,
     remove_tree,
     sizes_of,
-    sync_file,
-    sync_folder,
     tree_bytes,
     unlink,
 )
 from synapse_service.catalog.blob_leases import BlobLease, BlobLeases
 from synapse_service.catalog.store_marker import StorageUnavailable, read_marker
+from synapse_service.durable_files import sync_file, sync_folder
 
 CHUNK_BYTES: Final = 1 << 20
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)

@@ -28,8 +28,6 @@ from synapse_service.catalog.blob_files import (
     full_disks,
     regular,
     remove_tree,
-    sync_file,
-    sync_folder,
     unlink,
 )
 from synapse_service.catalog.blobs import BlobStore, DigestMismatch
@@ -43,6 +41,7 @@ from synapse_service.catalog.store_marker import (
     remove_marker,
     write_marker,
 )
+from synapse_service.durable_files import sync_file, sync_folder
 from synapse_service.instance import InstanceError, InstanceLock, lock_models
 from synapse_service.logs import get_logger
 from synapse_service.paths import PathError, ensure_private_dir

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Final, Literal
 
-from synapse_service.catalog.blob_files import sync_file, sync_folder
+from synapse_service.durable_files import sync_file, sync_folder
 from synapse_wire.errors import SynapseError
 
 MARKER: Final = "store.json"

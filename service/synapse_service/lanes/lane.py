@@ -36,6 +36,7 @@ from synapse_service.lanes.compiles import CompileLog
 from synapse_service.lanes.fence import Fence, NoFence
 from synapse_service.lanes.lane_tokenizer import LaneTokenizer
 from synapse_service.lanes.loader import Loaded
+from synapse_service.lanes.memory import give_back
 from synapse_service.lanes.model import LaneModel
 from synapse_service.lanes.quarantine import Quarantine
 from synapse_service.lanes.refusals import crashed, fault_reason, not_gone, quarantined, stopping, wrong_numbers
@@ -43,7 +44,6 @@ from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.lanes.serving import Pacing, Serving
 from synapse_service.lanes.use import LaneUse
 from synapse_service.logs import get_logger
-from synapse_service.memory import give_back
 from synapse_service.workers.faults import WorkerFault, WorkerNotGone
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import EngineIdentity, Pause, Provenance

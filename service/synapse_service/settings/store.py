@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from synapse_service.durable_files import sync_file, sync_folder
 from synapse_service.settings import toml_edit
 from synapse_service.settings.declared import ENVIRONMENT_PREFIX, OTHER_VARIABLES, SPECS, Settings, convert, suggestion
 from synapse_service.settings.tables import shown
@@ -209,17 +210,12 @@ def _replace(file: Path, text: str) -> None:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(text.encode())
             stream.flush()
-            os.fsync(stream.fileno())
+            sync_file(stream)
         temporary.replace(file)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    if os.name != "nt":
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(file.parent)
 
 
 def _write_failure(file: Path, error: OSError) -> SynapseError:
