@@ -411,18 +411,35 @@ async def test_close_kills_the_whole_group_of_one_that_ignores_everything(clock:
     await until(lambda: is_gone(child))
 
 
+LEAVES_A_CHILD = """
+import os, sys, time
+child = os.fork()
+if child:
+    sys.stderr.write(f"{child}.")
+    sys.exit(4)
+time.sleep(60)
+"""
+
+
 async def test_what_a_worker_started_goes_when_it_exits(clock: FakeClock) -> None:
-    program = textwrap.dedent(
-        """
-        import os, sys, time
-        child = os.fork()
-        if child:
-            sys.stderr.write(f"{child}.")
-            sys.exit(4)
-        time.sleep(60)
-        """
-    )
-    worker = await WorkerProcess.start(Launch((sys.executable, "-c", program), {}), clock=clock)
+    worker = await WorkerProcess.start(Launch((sys.executable, "-c", LEAVES_A_CHILD), {}), clock=clock)
+    assert await worker.wait() == 4
+    await until(lambda: is_gone(int(worker.stderr_tail.rstrip("."))))
+
+
+async def test_what_a_worker_started_goes_also_when_it_exits_before_it_counts_as_started(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    spawn = loop.subprocess_exec
+
+    async def spawn_and_look_away(*arguments: Any, **options: Any) -> Any:
+        transport, protocol = await spawn(*arguments, **options)
+        await until(lambda: transport.get_returncode() is not None)
+        return transport, protocol
+
+    monkeypatch.setattr(loop, "subprocess_exec", spawn_and_look_away)
+    worker = await WorkerProcess.start(Launch((sys.executable, "-c", LEAVES_A_CHILD), {}), clock=clock)
     assert await worker.wait() == 4
     await until(lambda: is_gone(int(worker.stderr_tail.rstrip("."))))
 

@@ -95,6 +95,7 @@ class WorkerProcess:
         self._gone: asyncio.Future[int] = self._loop.create_future()
         self._closing: asyncio.Task[int] | None = None
         self._group: ProcessGroup | None = None
+        self._exited = False
         self._transport: asyncio.SubprocessTransport
         self._dialogue = Dialogue(self._write, lambda: self.stderr_tail, self._kill, clock, check_every_s)
         self.pid = 0
@@ -124,6 +125,9 @@ class WorkerProcess:
                 **SPAWN_OPTIONS,
             )
             worker._group = process_group(worker.pid)
+            if worker._exited:
+                # Its end was reported before there was a group to kill.
+                worker._group.kill()
         except OSError as error:
             if worker.pid:
                 worker._transport.close()
@@ -346,6 +350,7 @@ class WorkerProcess:
     def on_exit(self) -> None:
         """The process is gone, though perhaps not everything that it sent was read."""
         # Whatever an engine started in it goes too.
+        self._exited = True
         self._kill()
 
     def on_gone(self, returncode: int) -> None:
