@@ -28,8 +28,9 @@ COUNT = 4000
 """Texts of a job: about seven pages of the tiny model's vectors."""
 
 CLIENTS = 16
-CALLS = 8
-DEADLINE_MS = 3000
+CALLS = 64
+DEADLINES_MS = (50, 200, 1000, 3000)
+"""The clients take turns with them: some that a busy machine misses, and some that nothing misses."""
 LATE_MS = 250
 """How much later than its deadline an answer may come. Far more than the service needs: the machine may be busy."""
 
@@ -237,23 +238,32 @@ def test_clients_who_do_not_want_to_wait_get_a_vector_or_a_typed_refusal_in_time
     """Every answer comes by its deadline and a generous allowance; this is about none being forgotten, not speed."""
 
     def ask(number: int) -> list[tuple[str, float]]:
+        """How each call of one client was answered, and how many milliseconds after its deadline."""
         answers = []
         with service.client() as client:
             for call in range(CALLS):
+                deadline_ms = DEADLINES_MS[(number + call) % len(DEADLINES_MS)]
                 began = time.monotonic()
                 try:
-                    client.embed_query("tiny", text(number * CALLS + call), max_queue_ms=0, deadline_ms=DEADLINE_MS)
-                    answer = "vector"
+                    found = client.embed_query(
+                        "tiny", text(number * CALLS + call), max_queue_ms=0, deadline_ms=deadline_ms
+                    )
+                    answer = f"a vector of {found.dims}"
                 except SynapseError as refusal:
                     answer = refusal.code
-                answers.append((answer, (time.monotonic() - began) * 1000))
+                answers.append((answer, (time.monotonic() - began) * 1000 - deadline_ms))
+                time.sleep(0.01)  # So that they are all there for a while, and the lane comes round to some of them.
         return answers
 
     with service.client() as client:
-        submit(client)  # Bulk work in the background makes the lane a busy one.
+        job_id = submit(client)  # Bulk work in the background makes the lane a busy one.
+        dims = client.embed_query("tiny", "x").dims
     with ThreadPoolExecutor(CLIENTS) as pool:
         answers = [answer for each in pool.map(ask, range(CLIENTS)) for answer in each]
     assert len(answers) == CLIENTS * CALLS
-    assert {answer for answer, _ in answers} <= {"vector", "queue_full", "deadline_exceeded"}
-    assert "vector" in {answer for answer, _ in answers}
-    assert max(milliseconds for _, milliseconds in answers) <= DEADLINE_MS + LATE_MS
+    vector = f"a vector of {dims}"
+    found = {answer for answer, _ in answers}
+    assert {vector, "queue_full"} <= found <= {vector, "queue_full", "deadline_exceeded"}
+    assert max(late_ms for _, late_ms in answers) <= LATE_MS
+    with service.client() as client:
+        assert client.wait_job(job_id, timeout_s=60).items_done == COUNT
