@@ -268,10 +268,7 @@ async def test_a_load_that_is_cancelled_ends_its_worker(bench: Bench, started: l
     assert not psutil.pid_exists(started[0].pid)
 
 
-@pytest.mark.parametrize(("setting", "threads"), [(3, 3), (0, os.cpu_count())])
-async def test_a_worker_gets_the_threads_of_the_setting_or_one_a_core(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, setting: int, threads: int
-) -> None:
+async def test_a_worker_gets_the_threads_that_its_lane_may_use(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     specs: list[LoadSpec] = []
 
     async def record(_: WorkerProcess, spec: LoadSpec) -> Ready:
@@ -279,10 +276,12 @@ async def test_a_worker_gets_the_threads_of_the_setting_or_one_a_core(
         return Ready(1, 64, {}, 1.0, None)
 
     monkeypatch.setattr(WorkerProcess, "load", record)
-    bench.threads = setting
-    await (await bench.load()).close(0.05)
+    bench.threads = 3
+    loaded = await bench.loader.load(bench.model)
+    await loaded.worker.close(0.05)
     (spec,) = specs
-    assert (spec.backend, spec.threads, spec.max_tokens, spec.family) == ("openvino", threads, 64, "bert")
+    assert (spec.backend, spec.threads, spec.max_tokens, spec.family) == ("openvino", 3, 64, "bert")
+    assert loaded.threads == 3
     assert spec.model_path == str(bench.blob("model"))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.certifications import ledger_for
 from fixtures.durable_jobs import LANE, Room, words
 from fixtures.lanes import until
 from fixtures.pauses import idle_pause
@@ -40,8 +41,9 @@ async def running(room: Room) -> AsyncIterator[Serving]:
     room.embed.register(router)
     room.operations.register(router)
     lanes = SimpleNamespace(visible=lambda: [room.lane])
-    ledger = SimpleNamespace(outcome=lambda fingerprint: None, certified=lambda fingerprint: True)
-    AdmissionOperations(lanes=lanes, book=room.book, ledger=ledger, knob=lambda: "quiet").register(router)  # type: ignore[arg-type]
+    ledger = ledger_for(SimpleNamespace(), "machine")
+    admission = AdmissionOperations(lanes=lanes, book=room.book, ledger=ledger, knob=lambda: "quiet")  # type: ignore[arg-type]
+    admission.register(router)
     hub = EventHub(room.clock, room.clock.call_later)
     room.book._publish = lambda row, terminal: hub.publish("jobs", row, terminal=terminal, key=row.job_id)
     downloads = SimpleNamespace(job_rows=dict)
