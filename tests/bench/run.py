@@ -31,6 +31,7 @@ MEASUREMENTS = (
     "pauses",
     "accuracy",
     "full_size",
+    "rerank",
     "model_calls",
 )
 """Each a module beside this one, with ``measure()`` and ``SECONDS``, about how long it takes on two quiet cores."""
