@@ -26,6 +26,106 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Certificate</source>
+      <translation>الشهادة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Largest error of a score</source>
+      <translation>أكبر خطأ في الدرجة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Likeness, at worst</source>
+      <translation>التشابه في أسوأ حال</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Likeness, on average</source>
+      <translation>التشابه في المتوسط</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Measured</source>
+      <translation>وقت القياس</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>On</source>
+      <translation>على</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Reason</source>
+      <translation>السبب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Same neighbours, worst tenth</source>
+      <translation>الجيران أنفسهم، أسوأ عُشر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Speed</source>
+      <translation>السرعة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Texts compared</source>
+      <translation>النصوص المقارَنة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>certified</source>
+      <translation>معتمد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>it was not probed on this machine</source>
+      <translation>لم يُختبر على هذا الجهاز</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>needs none</source>
+      <translation>لا يحتاج إليها</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>not certified: its results differ too much</source>
+      <translation>غير معتمد: نتائجه تختلف أكثر مما ينبغي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>not probed yet</source>
+      <translation>لم يُختبر بعد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>out of date: probe it again</source>
+      <translation>قديمة: اختبره مجددًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>something changed since it was probed</source>
+      <translation>تغيّر شيء منذ اختباره</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>the lane is in quarantine</source>
+      <translation>المسار في الحجر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>{count} tokens a second</source>
+      <translation>{count} رمزًا في الثانية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>{value} (limit {gate})</source>
+      <translation>{value} (الحد {gate})</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/desktop_notices.py"></location>
       <source>Open Synapse</source>
       <translation>افتح Synapse</translation>
@@ -488,6 +588,421 @@
       <translation>حتى الاستئناف</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Download</source>
+      <translation>تنزيل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>It needs {need}, and {free} are free on the disk of the models.</source>
+      <translation>يحتاج إلى {need}، والمتاح على قرص النماذج {free}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>It takes requests once a probe on this machine has certified it.</source>
+      <translation>يقبل الطلبات بعد أن يعتمده اختبار على هذا الجهاز.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Licence</source>
+      <translation>الرخصة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Longest text</source>
+      <translation>أطول نص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Made for</source>
+      <translation>الغرض</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Models take more than the limit that is set. Remove models, or raise the limit in the settings.</source>
+      <translation>تشغل النماذج أكثر من الحد المضبوط. أزل نماذج أو ارفع الحد في الإعدادات.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Models take {used} of {limit}; {free} are free on their disk.</source>
+      <translation>تشغل النماذج {used} من {limit}؛ والمتاح على قرصها {free}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Nothing on this machine can run it; the reasons are below.</source>
+      <translation>لا شيء في هذا الجهاز يستطيع تشغيله؛ الأسباب أدناه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>On the disk</source>
+      <translation>على القرص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Only {free} are free on the disk of the models. Remove models, or move them to another folder.</source>
+      <translation>المتاح على قرص النماذج {free} فقط. أزل نماذج أو انقلها إلى مجلد آخر.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Remove it and download it again, or use another model.</source>
+      <translation>أزله ونزّله مجددًا، أو استخدم نموذجًا آخر.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Runs on</source>
+      <translation>يعمل على</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Size</source>
+      <translation>الحجم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Source</source>
+      <translation>المصدر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>can't run on this machine</source>
+      <translation>لا يعمل على هذا الجهاز</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>download failed</source>
+      <translation>فشل التنزيل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>everything is here and is being verified</source>
+      <translation>وصل كل شيء ويجري التحقق منه</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>installed</source>
+      <translation>مثبّت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>is being removed</source>
+      <translation>تجري إزالته</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>kept by a pin</source>
+      <translation>محفوظ بتثبيت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>not certified</source>
+      <translation>غير معتمد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>not installed</source>
+      <translation>غير مثبّت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>nothing yet</source>
+      <translation>لا شيء بعد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>outdated</source>
+      <translation>قديم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>recommended</source>
+      <translation>موصى به</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>see its page at the source</source>
+      <translation>انظر صفحته لدى المصدر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>self-check failed</source>
+      <translation>فشل الفحص الذاتي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>waits for its turn</source>
+      <translation>ينتظر دوره</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>your own model</source>
+      <translation>نموذجك الخاص</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{count} tokens</source>
+      <translation>{count} رمزًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{device}: no, {reason}</source>
+      <translation>{device}: لا، {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{device}: yes</source>
+      <translation>{device}: نعم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{done} of {total}</source>
+      <translation>{done} من {total}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{size} are arriving.</source>
+      <translation>{size} في الطريق.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{size} of it shared with other models</source>
+      <translation>منها {size} مشتركة مع نماذج أخرى</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{time} left</source>
+      <translation>بقي {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Add your own model…</source>
+      <translation>أ&amp;ضف نموذجك الخاص…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Cancel the download</source>
+      <translation>&amp;ألغِ التنزيل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Certificate</source>
+      <translation>ال&amp;شهادة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Download</source>
+      <translation>&amp;نزّل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;I know</source>
+      <translation>&amp;علمت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Probe</source>
+      <translation>ا&amp;ختبر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Remove</source>
+      <translation>أ&amp;زل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Undo</source>
+      <translation>&amp;تراجع</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>All models</source>
+      <translation>كل النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Can run here</source>
+      <translation>يمكن تشغيلها هنا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>For embedding</source>
+      <translation>للتضمين</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>For reranking</source>
+      <translation>لإعادة الترتيب</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>It is held by {holders}. Unload it and let its work end first.</source>
+      <translation>يمسك به {holders}. أفرغه أولًا ودع عمله ينتهي.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Models</source>
+      <translation>النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>No model matches. Change the search, or choose “All models”.</source>
+      <translation>لا نموذج مطابق. غيّر البحث أو اختر «كل النماذج».</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>On this machine</source>
+      <translation>على هذا الجهاز</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Search the models</source>
+      <translation>ابحث في النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>The fingerprint of {models} changed. Indexes that were made with the old one need re-embedding.</source>
+      <translation>تغيّرت بصمة {models}. الفهارس المصنوعة بالبصمة القديمة تحتاج إلى تضمين جديد.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Try &amp;again</source>
+      <translation>&amp;أعد المحاولة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Which models are shown</source>
+      <translation>النماذج المعروضة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Your own</source>
+      <translation>الخاصة بك</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>{model} is about to be removed from the disk.</source>
+      <translation>{model} على وشك أن يُزال من القرص.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>{model} is in use ({holders}). Unload it and let its work end first.</source>
+      <translation>{model} قيد الاستخدام ({holders}). أفرغه أولًا ودع عمله ينتهي.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Add and probe</source>
+      <translation>أ&amp;ضف واختبر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Back</source>
+      <translation>&amp;رجوع</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Choose…</source>
+      <translation>ا&amp;ختر…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>A folder with model.safetensors and tokenizer.json</source>
+      <translation>مجلد فيه model.safetensors و tokenizer.json</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Compute on</source>
+      <translation>احسب على</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Folder</source>
+      <translation>المجلد</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Folder of a model</source>
+      <translation>مجلد نموذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Found: {files}</source>
+      <translation>وُجد: {files}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>It is ready to use.</source>
+      <translation>جاهز للاستخدام.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Its results are compared with the reference: {progress}</source>
+      <translation>تُقارن نتائجه بالمرجع: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Missing: {files}. Choose the folder that holds them.</source>
+      <translation>ينقص: {files}. اختر المجلد الذي يحتويها.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Name</source>
+      <translation>الاسم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Pooling</source>
+      <translation>التجميع</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Progress</source>
+      <translation>التقدم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Reading the files: {progress}</source>
+      <translation>تُقرأ الملفات: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>S&amp;top</source>
+      <translation>أ&amp;وقف</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>The folder can't be read: {reason}</source>
+      <translation>تتعذر قراءة المجلد: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>The service takes the files over and reads them: {progress}</source>
+      <translation>تتسلّم الخدمة الملفات وتقرؤها: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>What it does</source>
+      <translation>ما يفعله</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>first token</source>
+      <translation>الرمز الأول</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>last token</source>
+      <translation>الرمز الأخير</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>mean of all tokens</source>
+      <translation>متوسط كل الرموز</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>{file} can't be read: {reason}</source>
+      <translation>لا يمكن قراءة {file}: {reason}</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/playground.py"></location>
       <source>Playground</source>
       <translation>ساحة التجربة</translation>
@@ -741,11 +1256,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/playground/searching.py"></location>
-      <source>Progress</source>
-      <translation>التقدم</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/searching.py"></location>
       <source>Reading the files…</source>
       <translation>تُقرأ الملفات…</translation>
     </message>
@@ -763,11 +1273,6 @@
       <location filename="../app/synapse_app/playground/searching.py"></location>
       <source>Search a folder</source>
       <translation>البحث في مجلد</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/searching.py"></location>
-      <source>The folder can't be read: {reason}</source>
-      <translation>تتعذر قراءة المجلد: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/playground/searching.py"></location>
@@ -916,6 +1421,11 @@
       <location filename="../app/synapse_app/problems.py"></location>
       <source>The download failed. Check the network and try again; what has arrived is kept.</source>
       <translation>فشل التنزيل. تحقق من الشبكة وحاول مرة أخرى؛ ما وصل محفوظ.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The files aren't what they should be. Get them again, and then try again.</source>
+      <translation>الملفات ليست كما ينبغي. احصل عليها مجددًا ثم أعد المحاولة.</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/problems.py"></location>
@@ -1533,11 +2043,6 @@
       <location filename="../app/synapse_app/words.py"></location>
       <source>Apple graphics (Metal)</source>
       <translation>رسوميات Apple ‏(Metal)</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/words.py"></location>
-      <source>Download</source>
-      <translation>تنزيل</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/words.py"></location>

@@ -22,6 +22,106 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Certificate</source>
+      <translation>Zertifikat</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Largest error of a score</source>
+      <translation>Größter Fehler einer Wertung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Likeness, at worst</source>
+      <translation>Ähnlichkeit, schlechtester Wert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Likeness, on average</source>
+      <translation>Ähnlichkeit, im Mittel</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Measured</source>
+      <translation>Gemessen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>On</source>
+      <translation>Auf</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Reason</source>
+      <translation>Grund</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Same neighbours, worst tenth</source>
+      <translation>Gleiche Nachbarn, schlechtestes Zehntel</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Speed</source>
+      <translation>Tempo</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Texts compared</source>
+      <translation>Verglichene Texte</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>certified</source>
+      <translation>zertifiziert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>it was not probed on this machine</source>
+      <translation>es wurde auf diesem Rechner nicht geprüft</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>needs none</source>
+      <translation>braucht keines</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>not certified: its results differ too much</source>
+      <translation>nicht zertifiziert: Die Ergebnisse weichen zu stark ab</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>not probed yet</source>
+      <translation>noch nicht geprüft</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>out of date: probe it again</source>
+      <translation>veraltet: bitte neu prüfen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>something changed since it was probed</source>
+      <translation>seit der Prüfung hat sich etwas geändert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>the lane is in quarantine</source>
+      <translation>die Bahn ist in Quarantäne</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>{count} tokens a second</source>
+      <translation>{count} Token pro Sekunde</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>{value} (limit {gate})</source>
+      <translation>{value} (Grenze {gate})</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/desktop_notices.py"></location>
       <source>Open Synapse</source>
       <translation>Synapse öffnen</translation>
@@ -460,6 +560,421 @@
       <translation>Bis sie fortgesetzt werden</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Download</source>
+      <translation>Herunterladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>It needs {need}, and {free} are free on the disk of the models.</source>
+      <translation>Es braucht {need}, und auf der Platte der Modelle sind {free} frei.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>It takes requests once a probe on this machine has certified it.</source>
+      <translation>Es nimmt Anfragen an, sobald eine Prüfung auf diesem Rechner es zertifiziert hat.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Licence</source>
+      <translation>Lizenz</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Longest text</source>
+      <translation>Längster Text</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Made for</source>
+      <translation>Gedacht für</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Models take more than the limit that is set. Remove models, or raise the limit in the settings.</source>
+      <translation>Die Modelle brauchen mehr als die eingestellte Grenze. Entfernen Sie Modelle, oder erhöhen Sie die Grenze in den Einstellungen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Models take {used} of {limit}; {free} are free on their disk.</source>
+      <translation>Modelle belegen {used} von {limit}; auf ihrer Platte sind {free} frei.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Nothing on this machine can run it; the reasons are below.</source>
+      <translation>Nichts an diesem Rechner kann es ausführen; die Gründe stehen unten.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>On the disk</source>
+      <translation>Auf der Platte</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Only {free} are free on the disk of the models. Remove models, or move them to another folder.</source>
+      <translation>Auf der Platte der Modelle sind nur {free} frei. Entfernen Sie Modelle, oder verlegen Sie sie in einen anderen Ordner.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Remove it and download it again, or use another model.</source>
+      <translation>Entfernen Sie es und laden Sie es neu herunter, oder nehmen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Runs on</source>
+      <translation>Läuft auf</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Size</source>
+      <translation>Größe</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Source</source>
+      <translation>Quelle</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>can't run on this machine</source>
+      <translation>läuft nicht auf diesem Rechner</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>download failed</source>
+      <translation>Herunterladen fehlgeschlagen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>everything is here and is being verified</source>
+      <translation>alles ist da und wird geprüft</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>installed</source>
+      <translation>installiert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>is being removed</source>
+      <translation>wird entfernt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>kept by a pin</source>
+      <translation>durch eine Markierung behalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>not certified</source>
+      <translation>nicht zertifiziert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>not installed</source>
+      <translation>nicht installiert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>nothing yet</source>
+      <translation>noch nichts</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>outdated</source>
+      <translation>veraltet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>recommended</source>
+      <translation>empfohlen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>see its page at the source</source>
+      <translation>siehe Seite an der Quelle</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>self-check failed</source>
+      <translation>Selbstprüfung fehlgeschlagen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>waits for its turn</source>
+      <translation>wartet, bis es an der Reihe ist</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>your own model</source>
+      <translation>Ihr eigenes Modell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{count} tokens</source>
+      <translation>{count} Token</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{device}: no, {reason}</source>
+      <translation>{device}: nein, {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{device}: yes</source>
+      <translation>{device}: ja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{done} of {total}</source>
+      <translation>{done} von {total}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{size} are arriving.</source>
+      <translation>{size} treffen ein.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{size} of it shared with other models</source>
+      <translation>{size} davon gemeinsam mit anderen Modellen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{time} left</source>
+      <translation>noch {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Add your own model…</source>
+      <translation>Eigenes Modell &amp;hinzufügen …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Cancel the download</source>
+      <translation>Herunterladen &amp;abbrechen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Certificate</source>
+      <translation>&amp;Zertifikat</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Download</source>
+      <translation>&amp;Herunterladen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;I know</source>
+      <translation>&amp;Verstanden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Probe</source>
+      <translation>&amp;Prüfen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Remove</source>
+      <translation>Ent&amp;fernen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Undo</source>
+      <translation>&amp;Rückgängig</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>All models</source>
+      <translation>Alle Modelle</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Can run here</source>
+      <translation>Hier lauffähig</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>For embedding</source>
+      <translation>Zum Einbetten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>For reranking</source>
+      <translation>Zum Neuordnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>It is held by {holders}. Unload it and let its work end first.</source>
+      <translation>Es wird gehalten von {holders}. Entladen Sie es zuerst und lassen Sie seine Arbeit enden.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Models</source>
+      <translation>Modelle</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>No model matches. Change the search, or choose “All models”.</source>
+      <translation>Kein Modell passt. Ändern Sie die Suche, oder wählen Sie „Alle Modelle“.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>On this machine</source>
+      <translation>Auf diesem Rechner</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Search the models</source>
+      <translation>Modelle durchsuchen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>The fingerprint of {models} changed. Indexes that were made with the old one need re-embedding.</source>
+      <translation>Der Fingerabdruck von {models} hat sich geändert. Indizes, die mit dem alten gemacht wurden, müssen neu eingebettet werden.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Try &amp;again</source>
+      <translation>&amp;Noch einmal</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Which models are shown</source>
+      <translation>Welche Modelle gezeigt werden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Your own</source>
+      <translation>Eigene</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>{model} is about to be removed from the disk.</source>
+      <translation>{model} wird gleich von der Platte entfernt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>{model} is in use ({holders}). Unload it and let its work end first.</source>
+      <translation>{model} ist in Gebrauch ({holders}). Entladen Sie es zuerst und lassen Sie seine Arbeit enden.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Add and probe</source>
+      <translation>&amp;Hinzufügen und prüfen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Back</source>
+      <translation>&amp;Zurück</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Choose…</source>
+      <translation>&amp;Auswählen …</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>A folder with model.safetensors and tokenizer.json</source>
+      <translation>Ein Ordner mit model.safetensors und tokenizer.json</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Compute on</source>
+      <translation>Rechnen auf</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Folder</source>
+      <translation>Ordner</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Folder of a model</source>
+      <translation>Ordner eines Modells</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Found: {files}</source>
+      <translation>Gefunden: {files}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>It is ready to use.</source>
+      <translation>Es ist einsatzbereit.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Its results are compared with the reference: {progress}</source>
+      <translation>Seine Ergebnisse werden mit der Referenz verglichen: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Missing: {files}. Choose the folder that holds them.</source>
+      <translation>Es fehlt: {files}. Wählen Sie den Ordner, in dem das liegt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Name</source>
+      <translation>Bezeichnung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Pooling</source>
+      <translation>Zusammenfassung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Progress</source>
+      <translation>Fortschritt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Reading the files: {progress}</source>
+      <translation>Dateien werden gelesen: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>S&amp;top</source>
+      <translation>&amp;Anhalten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>The folder can't be read: {reason}</source>
+      <translation>Der Ordner kann nicht gelesen werden: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>The service takes the files over and reads them: {progress}</source>
+      <translation>Der Dienst übernimmt die Dateien und liest sie: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>What it does</source>
+      <translation>Was es tut</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>first token</source>
+      <translation>erstes Token</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>last token</source>
+      <translation>letztes Token</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>mean of all tokens</source>
+      <translation>Mittel aller Token</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>{file} can't be read: {reason}</source>
+      <translation>{file} kann nicht gelesen werden: {reason}</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/playground.py"></location>
       <source>Playground</source>
       <translation>Spielwiese</translation>
@@ -709,11 +1224,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/playground/searching.py"></location>
-      <source>Progress</source>
-      <translation>Fortschritt</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/searching.py"></location>
       <source>Reading the files…</source>
       <translation>Die Dateien werden gelesen…</translation>
     </message>
@@ -731,11 +1241,6 @@
       <location filename="../app/synapse_app/playground/searching.py"></location>
       <source>Search a folder</source>
       <translation>Ordner durchsuchen</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/searching.py"></location>
-      <source>The folder can't be read: {reason}</source>
-      <translation>Der Ordner kann nicht gelesen werden: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/playground/searching.py"></location>
@@ -868,6 +1373,11 @@
       <location filename="../app/synapse_app/problems.py"></location>
       <source>The download failed. Check the network and try again; what has arrived is kept.</source>
       <translation>Der Download ist fehlgeschlagen. Prüfen Sie das Netz und versuchen Sie es noch einmal; was da ist, bleibt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The files aren't what they should be. Get them again, and then try again.</source>
+      <translation>Die Dateien sind nicht, was sie sein sollten. Holen Sie sie neu, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/problems.py"></location>
@@ -1457,11 +1967,6 @@
       <location filename="../app/synapse_app/words.py"></location>
       <source>Apple graphics (Metal)</source>
       <translation>Apple-Grafik (Metal)</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/words.py"></location>
-      <source>Download</source>
-      <translation>Herunterladen</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/words.py"></location>

@@ -23,6 +23,106 @@
       </translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Certificate</source>
+      <translation>Certyfikat</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Largest error of a score</source>
+      <translation>Największy błąd oceny</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Likeness, at worst</source>
+      <translation>Podobieństwo, najgorsze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Likeness, on average</source>
+      <translation>Podobieństwo, średnio</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Measured</source>
+      <translation>Zmierzono</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>On</source>
+      <translation>Na</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Reason</source>
+      <translation>Powód</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Same neighbours, worst tenth</source>
+      <translation>Ci sami sąsiedzi, najgorsza dziesiąta część</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Speed</source>
+      <translation>Szybkość</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>Texts compared</source>
+      <translation>Porównane teksty</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>certified</source>
+      <translation>certyfikowany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>it was not probed on this machine</source>
+      <translation>nie sprawdzono go na tym komputerze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>needs none</source>
+      <translation>nie potrzebuje</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>not certified: its results differ too much</source>
+      <translation>bez certyfikatu: wyniki zbyt się różnią</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>not probed yet</source>
+      <translation>jeszcze niesprawdzony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>out of date: probe it again</source>
+      <translation>nieaktualny: sprawdź ponownie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>something changed since it was probed</source>
+      <translation>od sprawdzenia coś się zmieniło</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>the lane is in quarantine</source>
+      <translation>tor jest w kwarantannie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>{count} tokens a second</source>
+      <translation>{count} tokenów na sekundę</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/certificates.py"></location>
+      <source>{value} (limit {gate})</source>
+      <translation>{value} (próg {gate})</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/desktop_notices.py"></location>
       <source>Open Synapse</source>
       <translation>Otwórz Synapse</translation>
@@ -467,6 +567,421 @@
       <translation>Do wznowienia</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Download</source>
+      <translation>Pobieranie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>It needs {need}, and {free} are free on the disk of the models.</source>
+      <translation>Potrzebuje {need}, a na dysku modeli wolne jest {free}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>It takes requests once a probe on this machine has certified it.</source>
+      <translation>Będzie przyjmował żądania, gdy sprawdzenie na tym komputerze da mu certyfikat.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Licence</source>
+      <translation>Licencja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Longest text</source>
+      <translation>Najdłuższy tekst</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Made for</source>
+      <translation>Przeznaczenie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Models take more than the limit that is set. Remove models, or raise the limit in the settings.</source>
+      <translation>Modele zajmują więcej niż ustawiony limit. Usuń modele albo podnieś limit w ustawieniach.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Models take {used} of {limit}; {free} are free on their disk.</source>
+      <translation>Modele zajmują {used} z {limit}; na ich dysku wolne jest {free}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Nothing on this machine can run it; the reasons are below.</source>
+      <translation>Nic na tym komputerze nie może go uruchomić; powody są poniżej.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>On the disk</source>
+      <translation>Na dysku</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Only {free} are free on the disk of the models. Remove models, or move them to another folder.</source>
+      <translation>Na dysku modeli wolne jest tylko {free}. Usuń modele albo przenieś je do innego folderu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Remove it and download it again, or use another model.</source>
+      <translation>Usuń go i pobierz ponownie albo użyj innego modelu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Runs on</source>
+      <translation>Działa na</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Size</source>
+      <translation>Rozmiar</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>Source</source>
+      <translation>Źródło</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>can't run on this machine</source>
+      <translation>nie działa na tym komputerze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>download failed</source>
+      <translation>pobieranie nie powiodło się</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>everything is here and is being verified</source>
+      <translation>wszystko pobrane, trwa weryfikacja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>installed</source>
+      <translation>zainstalowany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>is being removed</source>
+      <translation>usuwanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>kept by a pin</source>
+      <translation>zachowany znacznikiem</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>not certified</source>
+      <translation>bez certyfikatu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>not installed</source>
+      <translation>niezainstalowany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>nothing yet</source>
+      <translation>jeszcze na niczym</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>outdated</source>
+      <translation>nieaktualny</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>recommended</source>
+      <translation>polecany</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>see its page at the source</source>
+      <translation>zobacz stronę źródła</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>self-check failed</source>
+      <translation>autotest niezaliczony</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>waits for its turn</source>
+      <translation>czeka na swoją kolej</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>your own model</source>
+      <translation>twój model</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{count} tokens</source>
+      <translation>tokenów: {count}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{device}: no, {reason}</source>
+      <translation>{device}: nie, {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{device}: yes</source>
+      <translation>{device}: tak</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{done} of {total}</source>
+      <translation>{done} z {total}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{size} are arriving.</source>
+      <translation>Dociera {size}.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{size} of it shared with other models</source>
+      <translation>z tego {size} wspólne z innymi modelami</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/model_rows.py"></location>
+      <source>{time} left</source>
+      <translation>pozostało {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Add your own model…</source>
+      <translation>&amp;Dodaj własny model…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Cancel the download</source>
+      <translation>&amp;Anuluj pobieranie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Certificate</source>
+      <translation>&amp;Certyfikat</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Download</source>
+      <translation>&amp;Pobierz</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;I know</source>
+      <translation>&amp;Rozumiem</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Probe</source>
+      <translation>&amp;Sprawdź</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Remove</source>
+      <translation>&amp;Usuń</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>&amp;Undo</source>
+      <translation>&amp;Cofnij</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>All models</source>
+      <translation>Wszystkie modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Can run here</source>
+      <translation>Mogą tu działać</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>For embedding</source>
+      <translation>Do osadzania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>For reranking</source>
+      <translation>Do porządkowania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>It is held by {holders}. Unload it and let its work end first.</source>
+      <translation>Używa go {holders}. Najpierw go zwolnij i pozwól mu skończyć pracę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Models</source>
+      <translation>Modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>No model matches. Change the search, or choose “All models”.</source>
+      <translation>Żaden model nie pasuje. Zmień wyszukiwanie albo wybierz „Wszystkie modele”.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>On this machine</source>
+      <translation>Na tym komputerze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Search the models</source>
+      <translation>Szukaj modeli</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>The fingerprint of {models} changed. Indexes that were made with the old one need re-embedding.</source>
+      <translation>Odcisk {models} się zmienił. Indeksy utworzone ze starym trzeba osadzić od nowa.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Try &amp;again</source>
+      <translation>Spróbuj &amp;ponownie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Which models are shown</source>
+      <translation>Które modele są pokazane</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>Your own</source>
+      <translation>Własne</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>{model} is about to be removed from the disk.</source>
+      <translation>{model} zaraz zostanie usunięty z dysku.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/models.py"></location>
+      <source>{model} is in use ({holders}). Unload it and let its work end first.</source>
+      <translation>{model} jest w użyciu ({holders}). Najpierw go zwolnij i pozwól mu skończyć pracę.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Add and probe</source>
+      <translation>&amp;Dodaj i sprawdź</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Back</source>
+      <translation>&amp;Wstecz</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>&amp;Choose…</source>
+      <translation>&amp;Wybierz…</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>A folder with model.safetensors and tokenizer.json</source>
+      <translation>Folder z model.safetensors i tokenizer.json</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Compute on</source>
+      <translation>Obliczaj na</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Folder</source>
+      <translation>Folder</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Folder of a model</source>
+      <translation>Folder modelu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Found: {files}</source>
+      <translation>Znaleziono: {files}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>It is ready to use.</source>
+      <translation>Jest gotowy do użycia.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Its results are compared with the reference: {progress}</source>
+      <translation>Wyniki są porównywane ze wzorcem: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Missing: {files}. Choose the folder that holds them.</source>
+      <translation>Brakuje: {files}. Wybierz folder, który je zawiera.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Name</source>
+      <translation>Nazwa</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Pooling</source>
+      <translation>Agregacja</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Progress</source>
+      <translation>Postęp</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>Reading the files: {progress}</source>
+      <translation>Odczyt plików: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>S&amp;top</source>
+      <translation>Za&amp;trzymaj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>The folder can't be read: {reason}</source>
+      <translation>Nie można odczytać folderu: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>The service takes the files over and reads them: {progress}</source>
+      <translation>Usługa przejmuje pliki i czyta je: {progress}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>What it does</source>
+      <translation>Co robi</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>first token</source>
+      <translation>pierwszy token</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>last token</source>
+      <translation>ostatni token</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>mean of all tokens</source>
+      <translation>średnia wszystkich tokenów</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/own_model.py"></location>
+      <source>{file} can't be read: {reason}</source>
+      <translation>Nie można odczytać {file}: {reason}</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/playground.py"></location>
       <source>Playground</source>
       <translation>Poligon</translation>
@@ -717,11 +1232,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/playground/searching.py"></location>
-      <source>Progress</source>
-      <translation>Postęp</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/searching.py"></location>
       <source>Reading the files…</source>
       <translation>Czytanie plików…</translation>
     </message>
@@ -739,11 +1249,6 @@
       <location filename="../app/synapse_app/playground/searching.py"></location>
       <source>Search a folder</source>
       <translation>Szukaj w folderze</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/searching.py"></location>
-      <source>The folder can't be read: {reason}</source>
-      <translation>Nie można odczytać folderu: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/playground/searching.py"></location>
@@ -880,6 +1385,11 @@
       <location filename="../app/synapse_app/problems.py"></location>
       <source>The download failed. Check the network and try again; what has arrived is kept.</source>
       <translation>Pobieranie nie powiodło się. Sprawdź sieć i spróbuj ponownie; to, co dotarło, zostaje zachowane.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/problems.py"></location>
+      <source>The files aren't what they should be. Get them again, and then try again.</source>
+      <translation>Pliki nie są takie, jak powinny. Pobierz je od nowa i spróbuj ponownie.</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/problems.py"></location>
@@ -1476,11 +1986,6 @@
       <location filename="../app/synapse_app/words.py"></location>
       <source>Apple graphics (Metal)</source>
       <translation>grafika Apple (Metal)</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/words.py"></location>
-      <source>Download</source>
-      <translation>Pobieranie</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/words.py"></location>

@@ -17,6 +17,7 @@ from synapse_app import icons, portal, sleep
 from synapse_app.autostart import Autostart, tray_command
 from synapse_app.commands import Commands, Refused
 from synapse_app.desktop_notices import DesktopNotices
+from synapse_app.fingerprints import Fingerprints
 from synapse_app.i18n import Languages, tr
 from synapse_app.link import ServiceLink
 from synapse_app.notify import Notice, Notifier
@@ -85,6 +86,7 @@ class Application(QObject):
             languages=self.languages,
             theme=self.theme,
             autostart=autostart or Autostart(tray_command()),
+            fingerprints=Fingerprints(self.store, self.preferences, self),
             open_page=self.open,
         )
         self._called_off = QTimer(self)

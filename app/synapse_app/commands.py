@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from synapse_app import reducers
 from synapse_app.link import ServiceLink
@@ -20,6 +20,9 @@ from synapse_client import AsyncClient
 from synapse_client.errors import ClientError
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
+
+if TYPE_CHECKING:
+    from synapse_client.options import FileSource, ModelOptions, Task
 
 T = TypeVar("T")
 
@@ -84,6 +87,25 @@ class Commands:
         return await self.ask(
             lambda client: client.models_remove(catalog_id), reducers.CATALOG, reducers.MODELS, reducers.USAGE
         )
+
+    async def add_model(
+        self, model_id: str, task: Task, engine: str, files: Mapping[str, FileSource], options: ModelOptions
+    ) -> Outcome[r.ModelLoadAccepted]:
+        """Register a model of the user's own; its files are fetched by the job that is answered."""
+        return await self.ask(
+            lambda client: client.model_load(model_id, task=task, engine=engine, files=files, **options), reducers.JOBS
+        )
+
+    async def probe(self, model_id: str) -> Outcome[r.JobAccepted]:
+        """Measure a model against the reference on this machine; joins a probe that is under way."""
+        return await self.ask(lambda client: client.probe_start(model_id), reducers.JOBS)
+
+    async def job_ended(self, job_id: str) -> Outcome[r.JobStatus]:
+        """Wait until a job is done; refused with what it failed with."""
+        return await self.ask(lambda client: client.wait_job(job_id), reducers.JOBS, *_LANES)
+
+    async def probe_report(self, model_id: str) -> Outcome[r.ProbeReport]:
+        return await self.ask(lambda client: client.probe_report(model_id))
 
     async def unload(self, lane_id: str) -> Outcome[r.ModelUnloaded]:
         return await self.ask(lambda client: client.model_unload(lane_id), *_LANES)

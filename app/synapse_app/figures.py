@@ -73,3 +73,10 @@ def moment(time_ms: int, now_ms: int) -> str:
     if then.date() == now.date():
         return isolated(QLocale().toString(then.time(), QLocale.FormatType.ShortFormat))
     return date_time(time_ms)
+
+
+def decimal(value: float) -> str:
+    """A number of no unit, as short as it can be said."""
+    if isinstance(value, int):
+        return count(value)
+    return isolated(QLocale().toString(value, "g", 6))

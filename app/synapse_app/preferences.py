@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import platformdirs
 from PySide6.QtCore import QObject, QSettings, Signal
@@ -78,6 +79,13 @@ class Preferences(QObject):
     @first_run_done.setter
     def first_run_done(self, value: bool) -> None:
         self._set("first_run_done", "yes" if value else "no")
+
+    def fingerprint(self, lane_id: str) -> str:
+        """The fingerprint that was noted for a lane; empty when none was."""
+        return str(self._settings.value(f"fingerprints/{quote(lane_id, safe='')}", ""))
+
+    def note_fingerprint(self, lane_id: str, fingerprint: str) -> None:
+        self._set(f"fingerprints/{quote(lane_id, safe='')}", fingerprint)
 
     def notices(self, kind: str) -> bool:
         """Whether notices of ``kind``, one of :data:`NOTICES`, are shown."""

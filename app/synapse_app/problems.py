@@ -54,6 +54,7 @@ _TEXTS: Final[Mapping[str, Callable[[], str]]] = {
     "lane_paused": lambda: tr("This lane is paused. Resume it, or wait until the pause ends."),
     "model_in_use": lambda: tr("Something still uses this model. Unload it and let its work end first."),
     "self_check_failed": lambda: tr("This model failed its self-check on this machine, so it isn't used."),
+    "artifact_invalid": lambda: tr("The files aren't what they should be. Get them again, and then try again."),
     "store_failure": lambda: tr("The service could not write to its disk. Make sure that the disk isn't full."),
     "module_restarted": lambda: tr("The service stopped while this was going on. Start it again."),
     "request_cancelled": lambda: tr("Cancelled."),

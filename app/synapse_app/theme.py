@@ -231,6 +231,8 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
     QTabBar::tab {{ padding: {pad // 2}px {2 * pad}px; color: {t.muted}; border-bottom: 2px solid transparent; }}
     QTabBar::tab:selected {{ color: {t.text}; border-bottom: 2px solid {t.accent}; }}
     QTabBar::tab:focus {{ border: 2px solid {t.focus}; border-radius: {RADIUS}px; }}
+    QProgressBar {{ background: {t.line}; border: none; border-radius: {pad // 2}px; }}
+    QProgressBar::chunk {{ background: {t.accent}; border-radius: {pad // 2}px; }}
     QScrollArea {{ border: none; background: transparent; }}
     QScrollArea > QWidget > QWidget {{ background: transparent; }}
     QMenu {{ background: {t.raised}; border: 1px solid {t.line}; color: {t.text}; }}

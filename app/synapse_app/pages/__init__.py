@@ -7,10 +7,12 @@ from typing import Final
 from synapse_app.pages.activity import ActivityPage
 from synapse_app.pages.base import Page, PageContext
 from synapse_app.pages.lanes import LanesPage
+from synapse_app.pages.models import ModelsPage
 from synapse_app.pages.playground import PlaygroundPage
 from synapse_app.pages.settings import SettingsPage
 
 PAGES: Final[tuple[type[Page], ...]] = (
+    ModelsPage,
     LanesPage,
     PlaygroundPage,
     ActivityPage,

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from synapse_app.autostart import Autostart
 from synapse_app.commands import Commands
+from synapse_app.fingerprints import Fingerprints
 from synapse_app.i18n import Languages, tr
 from synapse_app.preferences import Preferences
 from synapse_app.problems import Problem
@@ -46,6 +47,7 @@ class PageContext:
     languages: Languages
     theme: Theme
     autostart: Autostart
+    fingerprints: Fingerprints
     open_page: Callable[[str], None]
 
 

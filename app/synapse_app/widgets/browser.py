@@ -68,6 +68,7 @@ class Browser(QStackedWidget, Generic[T]):
         self._theme = theme
         self._key = key
         self._chosen: str | None = None
+        self._showing = False
         self.model: RowsModel[T] = RowsModel(key, spoken, self)
         self.view = RowsView(self.model, theme, look)
         self.card = DetailsCard(*actions)
@@ -83,16 +84,19 @@ class Browser(QStackedWidget, Generic[T]):
         self.view.selectionModel().currentChanged.connect(self._current_changed)
 
     def show_rows(self, rows: Sequence[T]) -> None:
-        """Show these rows. What was selected stays selected for as long as it is there, else its neighbour is."""
-        at = self.view.currentIndex().row()
+        """Show these rows. What somebody selected stays selected while it is there, else its neighbour is."""
+        at = 0 if self._chosen is None else max(0, self.view.currentIndex().row())
+        before = self.row
+        self._showing = True
         self.model.show(rows)
         self.setCurrentWidget(self._split)
-        if not rows:
-            return
-        kept = None if self._chosen is None else self.model.row_of(self._chosen)
-        wanted = min(max(at, 0), len(rows) - 1) if kept is None else kept
-        if self.view.currentIndex().row() != wanted:
-            self.view.setCurrentIndex(self.model.index(wanted))
+        if rows:
+            kept = None if self._chosen is None else self.model.row_of(self._chosen)
+            self.view.setCurrentIndex(self.model.index(min(at, len(rows) - 1) if kept is None else kept))
+        self._showing = False
+        now = self.row
+        if (None if before is None else self._key(before)) != (None if now is None else self._key(now)):
+            self.selected.emit()
 
     def show_instead(self, text: str, button: str = "") -> None:
         """Say why there are no rows."""
@@ -123,6 +127,8 @@ class Browser(QStackedWidget, Generic[T]):
 
     def _current_changed(self, now: QModelIndex, before: QModelIndex) -> None:
         row = self.row
+        if self._showing:
+            return
         if row is not None:
             self._chosen = self._key(row)
         self.selected.emit()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QGuiApplication
@@ -24,7 +25,10 @@ from PySide6.QtWidgets import (
 from synapse_app.i18n import tr
 from synapse_app.theme import SPACE
 from synapse_app.widgets.flow import Flow
-from synapse_app.widgets.text import Elided, Plain, Wrapping
+from synapse_app.widgets.text import Elided, Wrapping
+
+_NAME_CHARS: Final = 20
+"""How many characters wide the names of facts become at most; longer ones wrap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,11 @@ class DetailsCard(QFrame):
             self.note.style().polish(self.note)
         while len(self._rows) < len(facts):
             self._rows.append(_FactRow(self._facts, len(self._rows)))
+        metrics = self.fontMetrics()
+        widest = max((metrics.horizontalAdvance(fact.name) for fact in facts), default=0)
+        room = min(widest + 4, _NAME_CHARS * metrics.averageCharWidth())
         for row, fact in zip(self._rows, [*facts, *([None] * (len(self._rows) - len(facts)))], strict=True):
-            row.show_fact(fact)
+            row.show_fact(fact, room)
 
     def fact(self, name: str) -> str | None:
         """The value shown under ``name``."""
@@ -112,8 +119,7 @@ class _FactRow:
 
     def __init__(self, grid: QGridLayout, at: int) -> None:
         self.fact: Fact | None = None
-        self._name = Plain()
-        self._name.setObjectName("muted")
+        self._name = Wrapping("muted")
         self._value = Wrapping()
         self._line = Elided(Qt.TextElideMode.ElideMiddle)
         self.copy = QPushButton()
@@ -125,7 +131,7 @@ class _FactRow:
         grid.addWidget(self._line, at, 1, Qt.AlignmentFlag.AlignVCenter)
         grid.addWidget(self.copy, at, 2, top)
 
-    def show_fact(self, fact: Fact | None) -> None:
+    def show_fact(self, fact: Fact | None, room: int) -> None:
         self.fact = fact
         one_line = fact is not None and fact.copies
         self._name.setVisible(fact is not None)
@@ -134,6 +140,7 @@ class _FactRow:
         self.copy.setVisible(one_line)
         if fact is None:
             return
+        self._name.setFixedWidth(room)
         self._name.setText(fact.name)
         self._name.setContentsMargins(0, SPACE // 2 if one_line else 0, 0, 0)  # in the middle of the button's line
         self._value.setText(fact.value)
