@@ -59,7 +59,7 @@ class Application(QObject):
         self._background = background
         self._quit = app.quit if quit is None else quit
         app.setQuitOnLastWindowClosed(False)
-        app.setWindowIcon(icons.tray_icon("idle"))
+        app.setWindowIcon(icons.app_icon())
         self.preferences = Preferences(preferences_file(home), self)
         self.languages = Languages(app)
         self.languages.use(self.preferences.language)
@@ -74,7 +74,7 @@ class Application(QObject):
         self.reduced_motion = False
         """What the desktop said; the user's own choice is in the preferences."""
         self.tray = Tray(self.store, available=tray_available, parent=self)
-        self.desktop = DesktopNotices(self._show_on_icon, self._chosen, icons.tray_icon("idle"))
+        self.desktop = DesktopNotices(self._show_on_icon, self._chosen, icons.app_icon())
         self.notifier = Notifier(self.store, self.preferences, self.desktop.show)
         self._last_notice: Notice | None = None
         self._window: Window | None = None

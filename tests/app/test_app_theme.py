@@ -56,6 +56,31 @@ def test_text_grows_from_the_systems_size_each_time(theme: Theme, qapp: QApplica
     assert qapp.font().pointSizeF() == pytest.approx(normal)
 
 
+STATES = ("idle", "working", "paused", "attention", "down")
+
+
+def test_the_states_are_different_pictures_even_without_colour(qapp: QApplication) -> None:
+    for size in (16, 64):
+        masks = {state: icons.tray_icon(state, mask=True) for state in STATES}
+        assert all(icon.isMask() for icon in masks.values())
+        images = {state: icon.pixmap(size, size).toImage() for state, icon in masks.items()}
+        shapes = {
+            tuple(image.pixelColor(x, y).alpha() > 128 for x in range(size) for y in range(size))
+            for image in images.values()
+        }
+        assert len(shapes) == len(STATES)
+        for image in images.values():
+            inks = {
+                image.pixelColor(x, y).rgb() for x in range(size) for y in range(size) if image.pixelColor(x, y).alpha()
+            }
+            assert inks <= {0xFF000000, 0x0}
+
+
+def test_the_sign_on_the_tile_can_be_read(qapp: QApplication) -> None:
+    for state in STATES:
+        assert contrast(icons._STATE_COLOURS[state], "#ffffff") >= 4.5, state
+
+
 @pytest.mark.parametrize("state", ["idle", "working", "paused", "attention", "down", "not drawn yet"])
 def test_a_tray_icon_is_never_empty_in_any_size(state: str, qapp: QApplication) -> None:
     icon = icons.tray_icon(state)
