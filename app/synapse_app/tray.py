@@ -25,6 +25,8 @@ from synapse_wire import results as r
 POLL_MS: Final = 2000
 PAUSE_MINUTES: Final = (15, 45, 120)
 _SHOWN_ROWS: Final = 6
+LONGEST_NAME: Final = 60
+"""Characters of a name in the menu; some desktops make it as wide as its longest entry, off the screen."""
 
 Icon = Literal["idle", "working", "paused", "attention", "down"]
 Act = Literal["open", "page", "start", "stop", "close", "pause", "resume"]
@@ -133,7 +135,7 @@ def _lane(lane: r.ModelRow, work: r.LaneRow | None) -> Entry:
     doing = words[lane.state]
     if work is not None and isinstance(work.rss_bytes, int):
         doing = f"{doing} · {figures.size(work.rss_bytes)}"
-    text = tr("{lane} — {state}", lane=lane.model_id, state=doing)
+    text = tr("{lane} — {state}", lane=_cut(lane.model_id), state=doing)
     return Entry(f"lane:{lane.model_id}", text, "page", "lanes")
 
 
@@ -141,7 +143,7 @@ def _download(state: AppState, download: r.DownloadRow) -> Entry:
     model = state.catalog.get(download.catalog_id)
     name = model.name if model is not None else download.catalog_id
     progress = figures.share(download.bytes_done, download.bytes_total)
-    text = tr("{model} — {progress}", model=name, progress=progress)
+    text = tr("{model} — {progress}", model=_cut(name), progress=progress)
     return Entry(f"download:{download.job_id}", text, "page", "models")
 
 
@@ -302,6 +304,10 @@ def _flat(entries: tuple[Entry, ...]) -> Iterator[Entry]:
 
 def _keys(entries: tuple[Entry, ...]) -> list[tuple[str, Act | None, str]]:
     return [(entry.key, entry.act, entry.argument) for entry in _flat(entries)]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def _escaped(text: str) -> str:
