@@ -81,18 +81,19 @@ class RerankOperations:
     async def _compose(self, lane: Lane, params: p.RerankScore, deadline: float) -> list[ComposedPair]:
         budget = self._settings().inline_max_tokens
         pairs: list[ComposedPair] = []
-        tokens = counted = 0
+        tokens = counted = seen = 0
         for chars, part in _slices(params.query, params.candidates):
             work = partial(compose, lane.model, params.query, part)
             composed = await self._work.tokenize(lane, chars, deadline, work)
             tokens += sum(pair.encoding.real_tokens for pair in composed)
             counted += chars
+            seen += len(part)
             if tokens <= budget:
                 pairs += composed
             elif counted >= _COUNTED_CHARS:
                 break
         if tokens > budget:
-            raise _over_budget(tokens, budget)
+            raise _over_budget(tokens, budget, all_counted=seen == len(params.candidates))
         return pairs
 
     def _result(self, lane: Lane, pairs: Sequence[ComposedPair], rows: Sequence[bytes]) -> r.Reranked:
@@ -129,9 +130,10 @@ def _slices(query: str, candidates: Sequence[p.RerankCandidate]) -> Iterator[tup
     yield chars, candidates[start:]
 
 
-def _over_budget(tokens: int, budget: int) -> SynapseError:
+def _over_budget(tokens: int, budget: int, *, all_counted: bool) -> SynapseError:
+    amount = f"{tokens}" if all_counted else f"more than {tokens}"
     return invalid_state(
-        f"the pairs have {tokens} tokens and {budget} are computed inline; send the candidates in several requests",
+        f"the pairs have {amount} tokens and {budget} are computed inline; send the candidates in several requests",
         field="candidates",
         tokens=tokens,
         max_tokens=budget,
