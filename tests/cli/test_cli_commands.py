@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -571,6 +573,28 @@ def test_stop_fails_while_the_process_lives(
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"Process {process.pid} hasn't ended." in result.stderr
     assert "  code: still_running" in result.stderr
+
+
+def test_stop_does_not_wait_for_a_parent_that_never_asks_how_its_service_ended(fake: FakeService, run: Run) -> None:
+    careless = "import subprocess as s, sys; print(s.Popen(['sleep', '60']).pid, flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", careless], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        handlers = dict(fake.handlers)
+        fake.on("service.info", lambda call: msgspec.structs.replace(handlers["service.info"](call), pid=pid))
+
+        def shutdown(call: FakeCall) -> Any:
+            os.kill(pid, signal.SIGKILL)
+            return r.ShuttingDown(state="stopping", drain_ms=0, holders=[])
+
+        fake.on("service.shutdown", shutdown)
+        result = run("stop")
+        assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        assert parent.stdin is not None
+        parent.stdin.close()
+    assert (result.exit_code, result.stdout) == (0, "The service has stopped.\n")
 
 
 def test_stop_names_what_is_held_and_how_to_stop_nevertheless(fake: FakeService, run: Run, process: Any) -> None:

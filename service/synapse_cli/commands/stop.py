@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -9,12 +10,16 @@ import typer
 from synapse_cli.options import Home, Json
 
 if TYPE_CHECKING:
+    import psutil
+
     from synapse_cli.output import Output
     from synapse_client import Client
     from synapse_wire.results import Holder
 
 GRACE_S: Final = 10.0
 """How long the process may take to end after the drain: workers, database, log."""
+
+_LOOK_S: Final = 0.1
 
 HELD: Final = "Let what holds it finish, or use --force to cut it off."
 
@@ -60,13 +65,30 @@ def _end(output: Output, client: Client, pid: int, drain_ms: int, force: bool) -
     stopping = client.shutdown(drain_ms=drain_ms, force=force)
     for holder in stopping.holders:
         output.note(f"cut off: {holder_text(holder)}")
-    try:
-        if process is not None:
-            process.wait(stopping.drain_ms / 1000 + GRACE_S)
-    except psutil.TimeoutExpired:
+    if process is not None and not _ended(process, stopping.drain_ms / 1000 + GRACE_S):
         raise CommandError(
             "still_running", f"Process {pid} hasn't ended.", f"Look at `synapse logs`, or end process {pid}."
-        ) from None
+        )
+
+
+def _ended(process: psutil.Process, limit_s: float) -> bool:
+    """True once the process has ended, also when whoever started it hasn't asked for its exit status yet."""
+    import psutil
+
+    until = time.monotonic() + limit_s
+    while True:
+        try:
+            process.wait(min(_LOOK_S, limit_s))
+            return True
+        except psutil.TimeoutExpired:
+            pass
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        if time.monotonic() >= until:
+            return False
 
 
 def holder_text(holder: Holder) -> str:
