@@ -120,12 +120,15 @@ def origin_of(url: str) -> str:
     Raises:
         ValueError: not an absolute http or https URL, or one with a user name or password in it.
     """
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError:  # What Python says quotes parts of the text, and one may be a password.
+        raise ValueError("an address must be an absolute http or https URL, its port a number") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address must be an absolute http or https URL")
     if parts.username is not None or parts.password is not None:
         raise ValueError("an address must not contain a user name or a password; name a credential instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = parts.port
     default = 443 if parts.scheme == "https" else 80
     return f"{parts.scheme}://{host}" + ("" if port in (None, default) else f":{port}")

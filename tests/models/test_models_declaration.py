@@ -182,6 +182,7 @@ def test_a_long_text_is_no_secret_and_may_hold_one() -> None:
         ("localhost:1", "must be an absolute http or https URL"),
         ("ftp://x", "must be an absolute http or https URL"),
         ("http://user:CANARY@x", "must not contain a user name or a password"),
+        ("http://user:CANARY#1@x", "must be an absolute http or https URL, its port a number"),
         ("http://x/?key=CANARY", "an address has no query and no fragment"),
     ],
 )

@@ -189,6 +189,16 @@ async def test_a_server_that_hangs_up_before_it_answers_is_asked_again(desk: Des
     assert desk.publish(await desk.fetch()) == BODY
 
 
+async def test_a_reply_that_is_no_http_is_reported_without_the_address_that_a_redirect_signed(desk: Desk) -> None:
+    signed = "/m?signature=CANARY"
+    desk.mirror.redirects = {"/here": signed}
+    desk.mirror.plan[signed] = ["nonsense"] * (http_body.MAX_RETRIES + 1)
+    error = await desk.failure(path="/here")
+    assert error.details == {"file": "model.safetensors", "reason": "network", "http_status": None}
+    assert "Invalid" in error.message
+    assert "CANARY" not in error.message
+
+
 async def test_a_body_that_is_longer_than_the_file_is_cut_off(desk: Desk) -> None:
     desk.mirror.fault = "endless"
     writer = await desk.fetch(size=10)

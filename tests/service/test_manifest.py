@@ -97,6 +97,8 @@ def test_a_hub_model_needs_a_repository(repo: str | None) -> None:
         ("url", "file:///models/model.safetensors", "files.model.url"),
         ("url", "https://user:pw@h.example/model.safetensors", "files.model.url"),
         ("url", "https://[broken/model.safetensors", "files.model.url"),
+        ("url", "https://h.example:port/model.safetensors", "files.model.url"),
+        ("url", "https://user:p#w@h.example/model.safetensors", "files.model.url"),
         ("file", "file://elsewhere/model.safetensors", "files.model.url"),
         ("file", "file:///models/../etc/passwd", "files.model.url"),
         ("file", "file:///models/%2e%2e/etc/passwd", "files.model.url"),

@@ -173,6 +173,8 @@ def test_a_hub_address_uses_https_or_loopback(file: Path, url: str) -> None:
         "https://user:word@mirror.example",
         "https://mirror.example/?a=b",
         "https://[oops",
+        "https://mirror.example:port",
+        "https://user:wo#rd@mirror.example",
     ],
 )
 def test_other_hub_addresses_are_refused(file: Path, url: str) -> None:

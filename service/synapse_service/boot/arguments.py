@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from synapse_engines.devices import PROBES, DeviceEvidence, this_host
@@ -25,7 +25,7 @@ class Arguments:
     ``secrets`` takes the place of the user's keyring in tests.
     """
 
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)  # The user's whole environment, secrets and all.
     home: Path | None
     catalog: Catalog
     neural_engine_lock: Path

@@ -184,7 +184,9 @@ class BodyFetcher:
             raise (_Interrupted(failure) if arrival.answered else failure) from error
         except aiohttp.ClientError as error:
             if arrival.writer.size != arrival.file.size:  # else only the end of the reply was lost
-                raise _Interrupted(fetch_failed(name, "network", f"fetching {name} failed: {error}")) from error
+                # What aiohttp says of a reply it does not understand has the address, which a redirect may have signed.
+                why = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+                raise _Interrupted(fetch_failed(name, "network", f"fetching {name} failed: {why}")) from error
 
     async def _receive(self, session: aiohttp.ClientSession, arrival: _Arrival) -> None:
         offset = arrival.writer.size

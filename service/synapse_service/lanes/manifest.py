@@ -163,9 +163,9 @@ def _check_sources(request: p.ModelLoad) -> None:
 def _check_file(source: str, spec: p.FileSpec, field: str) -> None:
     try:
         parts = urlsplit(spec.url)
-        host = parts.hostname or ""
-    except ValueError as error:
-        raise invalid_params(f"not a URL: {error}", f"{field}.url") from error
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:  # What Python says quotes parts of the text, and one may be a password.
+        raise invalid_params("not a URL that can be read; look at its host and port", f"{field}.url") from None
     segments = unquote(parts.path).split("/")
     if parts.scheme == "file":
         if source != "file":

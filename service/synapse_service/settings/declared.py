@@ -165,10 +165,14 @@ def convert(spec: Spec, value: Any, *, from_text: bool = False) -> Any:
 
 
 def _check_url(text: str, *, proxy: bool) -> None:
-    parts = urlsplit(text)
-    host = parts.hostname or ""
+    wanted = "must be a URL such as https://host or https://host:port"
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError(wanted) from None  # What Python says quotes parts of the text, and one may be a password.
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-        raise ValueError("must be a URL such as https://host or https://host:port")
+        raise ValueError(wanted)
     if parts.username is not None or parts.password is not None:
         raise ValueError("must not contain a user name or a password: settings are shown and logged")
     loopback = host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
