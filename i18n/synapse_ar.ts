@@ -351,6 +351,117 @@
       <translation>لا اتصال بالخدمة: {state}.</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Asked for by</source>
+      <translation>طلبها</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Begun</source>
+      <translation>بدأت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Ended</source>
+      <translation>انتهت</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Identifier</source>
+      <translation>المعرّف</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>It was cancelled. What it had committed stays readable.</source>
+      <translation>أُلغيت. ما ثبّتته يبقى مقروءًا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Kept until</source>
+      <translation>محفوظة حتى</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Model</source>
+      <translation>النموذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Pages that can be read</source>
+      <translation>الصفحات المقروءة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Progress</source>
+      <translation>التقدم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>State</source>
+      <translation>الحالة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>an app without a name</source>
+      <translation>تطبيق بلا اسم</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{count} a second</source>
+      <translation>{count} في الثانية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{done} of {total}</source>
+      <translation>{done} من {total}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{time} left</source>
+      <translation>بقي {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>&amp;Cancel the job</source>
+      <translation>&amp;ألغِ المهمة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>All jobs</source>
+      <translation>كل المهام</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Ended</source>
+      <comment>jobs</comment>
+      <translation>المنتهية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Going on</source>
+      <translation>الجارية</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Jobs</source>
+      <translation>المهام</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Nothing has run yet. Downloads, probes and large batches of apps appear here by themselves.</source>
+      <translation>لم يُنفَّذ شيء بعد. التنزيلات والاختبارات والدفعات الكبيرة من التطبيقات تظهر هنا تلقائيًا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>There is no such job. Choose “All jobs” to see the others.</source>
+      <translation>لا مهمة كهذه. اختر «كل المهام» لترى البقية.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Which jobs are shown</source>
+      <translation>المهام المعروضة</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
       <source>Answer time</source>
       <translation>زمن الإجابة</translation>
@@ -404,11 +515,6 @@
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
       <source>Self-check</source>
       <translation>الفحص الذاتي</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
-      <source>State</source>
-      <translation>الحالة</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
@@ -754,11 +860,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/model_rows.py"></location>
-      <source>{done} of {total}</source>
-      <translation>{done} من {total}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/model_rows.py"></location>
       <source>{size} are arriving.</source>
       <translation>{size} في الطريق.</translation>
     </message>
@@ -766,11 +867,6 @@
       <location filename="../app/synapse_app/pages/model_rows.py"></location>
       <source>{size} of it shared with other models</source>
       <translation>منها {size} مشتركة مع نماذج أخرى</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/model_rows.py"></location>
-      <source>{time} left</source>
-      <translation>بقي {time}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/models.py"></location>
@@ -951,11 +1047,6 @@
       <location filename="../app/synapse_app/pages/own_model.py"></location>
       <source>Pooling</source>
       <translation>التجميع</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/own_model.py"></location>
-      <source>Progress</source>
-      <translation>التقدم</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/own_model.py"></location>
@@ -1171,11 +1262,6 @@
       <location filename="../app/synapse_app/playground/heat_map.py"></location>
       <source>{one} and {other}: {score}</source>
       <translation>{one} و{other}: {score}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/panel.py"></location>
-      <source>Model</source>
-      <translation>النموذج</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/playground/panel.py"></location>

@@ -327,6 +327,117 @@
       <translation>Es besteht keine Verbindung zum Dienst: {state}.</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Asked for by</source>
+      <translation>Verlangt von</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Begun</source>
+      <translation>Begonnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Ended</source>
+      <translation>Beendet</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Identifier</source>
+      <translation>Kennung</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>It was cancelled. What it had committed stays readable.</source>
+      <translation>Er wurde abgebrochen. Was er schon abgelegt hatte, bleibt lesbar.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Kept until</source>
+      <translation>Aufbewahrt bis</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Model</source>
+      <translation>Modell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Pages that can be read</source>
+      <translation>Lesbare Seiten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Progress</source>
+      <translation>Fortschritt</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>State</source>
+      <translation>Zustand</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>an app without a name</source>
+      <translation>eine App ohne Namen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{count} a second</source>
+      <translation>{count} pro Sekunde</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{done} of {total}</source>
+      <translation>{done} von {total}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{time} left</source>
+      <translation>noch {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>&amp;Cancel the job</source>
+      <translation>Auftrag a&amp;bbrechen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>All jobs</source>
+      <translation>Alle Aufträge</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Ended</source>
+      <comment>jobs</comment>
+      <translation>Beendete</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Going on</source>
+      <translation>Laufende</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Jobs</source>
+      <translation>Aufträge</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Nothing has run yet. Downloads, probes and large batches of apps appear here by themselves.</source>
+      <translation>Noch ist nichts gelaufen. Downloads, Prüfungen und große Stapel von Apps erscheinen hier von selbst.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>There is no such job. Choose “All jobs” to see the others.</source>
+      <translation>Es gibt keinen solchen Auftrag. Wählen Sie „Alle Aufträge“, um die anderen zu sehen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Which jobs are shown</source>
+      <translation>Welche Aufträge gezeigt werden</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
       <source>Answer time</source>
       <translation>Antwortzeit</translation>
@@ -380,11 +491,6 @@
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
       <source>Self-check</source>
       <translation>Selbstprüfung</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
-      <source>State</source>
-      <translation>Zustand</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
@@ -726,11 +832,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/model_rows.py"></location>
-      <source>{done} of {total}</source>
-      <translation>{done} von {total}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/model_rows.py"></location>
       <source>{size} are arriving.</source>
       <translation>{size} treffen ein.</translation>
     </message>
@@ -738,11 +839,6 @@
       <location filename="../app/synapse_app/pages/model_rows.py"></location>
       <source>{size} of it shared with other models</source>
       <translation>{size} davon gemeinsam mit anderen Modellen</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/model_rows.py"></location>
-      <source>{time} left</source>
-      <translation>noch {time}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/models.py"></location>
@@ -923,11 +1019,6 @@
       <location filename="../app/synapse_app/pages/own_model.py"></location>
       <source>Pooling</source>
       <translation>Zusammenfassung</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/own_model.py"></location>
-      <source>Progress</source>
-      <translation>Fortschritt</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/own_model.py"></location>
@@ -1143,11 +1234,6 @@
       <location filename="../app/synapse_app/playground/heat_map.py"></location>
       <source>{one} and {other}: {score}</source>
       <translation>{one} und {other}: {score}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/panel.py"></location>
-      <source>Model</source>
-      <translation>Modell</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/playground/panel.py"></location>

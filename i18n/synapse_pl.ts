@@ -333,6 +333,117 @@
       <translation>Brak połączenia z usługą: {state}.</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Asked for by</source>
+      <translation>Zlecone przez</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Begun</source>
+      <translation>Rozpoczęte</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Ended</source>
+      <translation>Zakończone</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Identifier</source>
+      <translation>Identyfikator</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>It was cancelled. What it had committed stays readable.</source>
+      <translation>Zostało anulowane. To, co zapisało, można nadal czytać.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Kept until</source>
+      <translation>Przechowywane do</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Model</source>
+      <translation>Wybór modelu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Pages that can be read</source>
+      <translation>Strony do odczytu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>Progress</source>
+      <translation>Postęp</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>State</source>
+      <translation>Stan</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>an app without a name</source>
+      <translation>aplikacja bez nazwy</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{count} a second</source>
+      <translation>{count} na sekundę</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{done} of {total}</source>
+      <translation>{done} z {total}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/job_rows.py"></location>
+      <source>{time} left</source>
+      <translation>pozostało {time}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>&amp;Cancel the job</source>
+      <translation>&amp;Anuluj zadanie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>All jobs</source>
+      <translation>Wszystkie zadania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Ended</source>
+      <comment>jobs</comment>
+      <translation>Zakończone</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Going on</source>
+      <translation>Trwające</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Jobs</source>
+      <translation>Zadania</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Nothing has run yet. Downloads, probes and large batches of apps appear here by themselves.</source>
+      <translation>Nic się jeszcze nie wykonało. Pobierania, sprawdzenia i duże partie z aplikacji pojawią się tu same.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>There is no such job. Choose “All jobs” to see the others.</source>
+      <translation>Nie ma takiego zadania. Wybierz „Wszystkie zadania”, aby zobaczyć pozostałe.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>Which jobs are shown</source>
+      <translation>Które zadania są pokazane</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
       <source>Answer time</source>
       <translation>Czas odpowiedzi</translation>
@@ -386,11 +497,6 @@
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
       <source>Self-check</source>
       <translation>Autotest</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/lane_rows.py"></location>
-      <source>State</source>
-      <translation>Stan</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lane_rows.py"></location>
@@ -733,11 +839,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/model_rows.py"></location>
-      <source>{done} of {total}</source>
-      <translation>{done} z {total}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/model_rows.py"></location>
       <source>{size} are arriving.</source>
       <translation>Dociera {size}.</translation>
     </message>
@@ -745,11 +846,6 @@
       <location filename="../app/synapse_app/pages/model_rows.py"></location>
       <source>{size} of it shared with other models</source>
       <translation>z tego {size} wspólne z innymi modelami</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/model_rows.py"></location>
-      <source>{time} left</source>
-      <translation>pozostało {time}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/models.py"></location>
@@ -930,11 +1026,6 @@
       <location filename="../app/synapse_app/pages/own_model.py"></location>
       <source>Pooling</source>
       <translation>Agregacja</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/own_model.py"></location>
-      <source>Progress</source>
-      <translation>Postęp</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/own_model.py"></location>
@@ -1150,11 +1241,6 @@
       <location filename="../app/synapse_app/playground/heat_map.py"></location>
       <source>{one} and {other}: {score}</source>
       <translation>{one} i {other}: {score}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/playground/panel.py"></location>
-      <source>Model</source>
-      <translation>Wybór modelu</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/playground/panel.py"></location>

@@ -39,6 +39,11 @@ def status(word: str) -> str:
     return word if known is None else known()
 
 
+def report_facts(report: r.ProbeReport, now_ms: int) -> list[Fact]:
+    """The certificates of a report, one after the other."""
+    return [fact for lane in report.lanes for fact in facts(lane, report.machine, now_ms)]
+
+
 def facts(lane: r.ProbeLane, machine: Mapping[str, Any], now_ms: int) -> list[Fact]:
     """The certificate of one lane."""
     found = [Fact(tr("Certificate"), status(lane.certification_status))]

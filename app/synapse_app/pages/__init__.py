@@ -6,6 +6,7 @@ from typing import Final
 
 from synapse_app.pages.activity import ActivityPage
 from synapse_app.pages.base import Page, PageContext
+from synapse_app.pages.jobs import JobsPage
 from synapse_app.pages.lanes import LanesPage
 from synapse_app.pages.models import ModelsPage
 from synapse_app.pages.playground import PlaygroundPage
@@ -14,6 +15,7 @@ from synapse_app.pages.settings import SettingsPage
 PAGES: Final[tuple[type[Page], ...]] = (
     ModelsPage,
     LanesPage,
+    JobsPage,
     PlaygroundPage,
     ActivityPage,
     SettingsPage,

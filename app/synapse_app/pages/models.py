@@ -32,6 +32,7 @@ from synapse_app.theme import SPACE
 from synapse_app.widgets.browser import Browser
 from synapse_app.widgets.flow import Flow
 from synapse_app.widgets.text import Wrapping
+from synapse_wire import results as r
 
 UNDO_MS: Final = 8000
 """For how long a removal can be undone. The service is asked only after that: what it removes is gone."""
@@ -50,7 +51,7 @@ class ModelsPage(Page):
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(context)
-        self._certificate: tuple[str, list[Any]] | None = None
+        self._certificate: tuple[str, r.ProbeReport] | None = None
         self.search = QLineEdit()
         self.search.setClearButtonEnabled(True)
         self.search.setMinimumWidth(context.theme.scaled(280))
@@ -173,6 +174,9 @@ class ModelsPage(Page):
             self.browser.show_instead(missing)
         else:
             self.browser.show_instead(tr("No model matches. Change the search, or choose “All models”."))
+        leaving = next((entry for entry in everything if entry.leaving), None)
+        text = "" if leaving is None else tr("{model} is about to be removed from the disk.", model=leaving.name)
+        self.undo.show_text(text)
         self._show_model()
 
     def _show_disk(self, state: AppState) -> None:
@@ -200,7 +204,8 @@ class ModelsPage(Page):
         note, bad = model_rows.note(entry, None if state.usage is None else state.usage.free_bytes)
         facts = model_rows.facts(entry)
         if self._certificate is not None and self._certificate[0] == entry.key:
-            facts = [*[fact for fact in facts if fact.name != tr("Certificate")], *self._certificate[1]]
+            shown = [fact for fact in facts if fact.name != tr("Certificate")]
+            facts = [*shown, *certificates.report_facts(self._certificate[1], time.time_ns() // 1_000_000)]
         self.browser.card.show_facts(entry.name, facts, note=note, bad=bad)
         current, lane, model = state.current, entry.lane, entry.model
         self.download.setText(tr("Try &again") if model_rows.failed(entry) is not None else tr("&Download"))
@@ -208,10 +213,10 @@ class ModelsPage(Page):
         self.download.setEnabled(current)
         self.cancel.setVisible(entry.downloading)
         self.cancel.setEnabled(current)
-        shown = entry.here and not entry.leaving and lane is not None
-        self.load.setVisible(shown and lane is not None and lane.state != "ready")
+        loadable = entry.here and not entry.leaving and lane is not None
+        self.load.setVisible(loadable and lane is not None and lane.state != "ready")
         self.load.setEnabled(current and lane is not None and lane.state == "unloaded" and entry.runnable)
-        self.unload.setVisible(shown and lane is not None and lane.state == "ready")
+        self.unload.setVisible(loadable and lane is not None and lane.state == "ready")
         self.unload.setEnabled(current)
         self.probe.setVisible(entry.own is not None)
         self.probe.setEnabled(current)
@@ -288,9 +293,7 @@ class ModelsPage(Page):
         if isinstance(outcome, Refused):
             self.show_problem(outcome.problem)
             return
-        now_ms = time.time_ns() // 1_000_000
-        facts = [certificates.facts(lane, outcome.value.machine, now_ms) for lane in outcome.value.lanes]
-        self._certificate = (model_id, [fact for each in facts for fact in each])
+        self._certificate = (model_id, outcome.value)
         self._show_model()
 
     async def _show_outcome(self, asked: Awaitable[Outcome[Any]]) -> None:
@@ -315,13 +318,11 @@ class ModelsPage(Page):
         self.show_problem(None)
         self._leaving = entry.key
         self._removal.start()
-        self.undo.show_text(tr("{model} is about to be removed from the disk.", model=entry.name))
         self._narrowed()
 
     def _undo(self) -> None:
         self._removal.stop()
         self._leaving = ""
-        self.undo.show_text("")
         self._narrowed()
         self.browser.view.setFocus()
 

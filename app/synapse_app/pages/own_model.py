@@ -45,6 +45,7 @@ from synapse_app.theme import SPACE
 from synapse_app.widgets.details import DetailsCard
 from synapse_app.widgets.flow import Flow
 from synapse_app.widgets.text import Wrapping
+from synapse_wire import results as r
 
 Step = Literal["choosing", "reading", "fetching", "probing", "ended"]
 
@@ -70,6 +71,8 @@ class OwnModel(QWidget):
         self._read = 0
         self._job_id = ""
         self._added = ""
+        self._report: r.ProbeReport | None = None
+        self._unreadable = ""
         self.folder = QLineEdit()
         self.folder.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.browse = QPushButton()
@@ -157,9 +160,10 @@ class OwnModel(QWidget):
             self.step = "choosing"
             self.found = None
             self._added = ""
+            self._report = None
             for line in (self.folder, self.model_id):
                 line.clear()
-            self.files.setText("")
+            self._unreadable = ""
             self._complain(None)
         self._show()
         self.folder.setFocus()
@@ -213,7 +217,11 @@ class OwnModel(QWidget):
         ready = self.found is not None and self.found.complete and bool(self.model_id.text().strip())
         self.start.setEnabled(ready and not at_work and self._context.store.state.current)
         self.back.setText(tr("&Back") if self.step in ("choosing", "ended") else tr("S&top"))
-        self.card.setVisible(self.step == "ended" and bool(self._added))
+        self.card.setVisible(self.step == "ended" and self._report is not None)
+        if self._report is not None:
+            now_ms = time.time_ns() // 1_000_000
+            self.card.show_facts(self._added, certificates.report_facts(self._report, now_ms))
+        self.files.setText(self._found_text())
         self.bar.setVisible(at_work)
         self._show_progress()
 
@@ -261,6 +269,7 @@ class OwnModel(QWidget):
 
     def _folder_edited(self) -> None:
         self.found = None
+        self._unreadable = ""
         self._show()
 
     def _folder_entered(self) -> None:
@@ -274,20 +283,26 @@ class OwnModel(QWidget):
             found = await asyncio.to_thread(model_folder.find, folder)
         except (OSError, RuntimeError) as error:
             self.found = None
-            reason = getattr(error, "strerror", None) or str(error)
-            self.files.setText(tr("The folder can't be read: {reason}", reason=reason))
-            self._show()
-            return
-        self.found = found
-        shown = [f"{found.files[role].name} ({figures.size(size)})" for role, size in found.sizes.items()]
-        if found.missing:
-            missing = tr("Missing: {files}. Choose the folder that holds them.", files=", ".join(found.missing))
-            self.files.setText(missing)
+            self._unreadable = getattr(error, "strerror", None) or str(error)
         else:
-            self.files.setText(tr("Found: {files}", files=", ".join(shown)))
-            if not self.model_id.text().strip():
+            self.found = found
+            self._unreadable = ""
+            if found.complete and not self.model_id.text().strip():
                 self.model_id.setText(found.folder.name)
         self._show()
+
+    def _found_text(self) -> str:
+        """What the folder holds, in words."""
+        if self._unreadable:
+            return tr("The folder can't be read: {reason}", reason=self._unreadable)
+        if self.found is None:
+            return ""
+        if self.found.missing:
+            missing = ", ".join(self.found.missing)
+            return tr("Missing: {files}. Choose the folder that holds them.", files=missing)
+        sizes = self.found.sizes.items()
+        shown = [f"{self.found.files[role].name} ({figures.size(size)})" for role, size in sizes]
+        return tr("Found: {files}", files=", ".join(shown))
 
     # --- adding ---
 
@@ -297,6 +312,7 @@ class OwnModel(QWidget):
             self._read = 0
             self._complain(None)
             self._added = ""
+            self._report = None
             self.step = "reading"
             self._look.start()
             self._show()
@@ -335,9 +351,7 @@ class OwnModel(QWidget):
         report = await commands.probe_report(model_id)
         if isinstance(report, Refused):
             return report.problem
-        now_ms = time.time_ns() // 1_000_000
-        facts = [fact for lane in report.value.lanes for fact in certificates.facts(lane, report.value.machine, now_ms)]
-        self.card.show_facts(model_id, facts)
+        self._report = report.value
         return None
 
     async def _followed(self, step: Step, accepted: Outcome[Any]) -> Problem | None:
