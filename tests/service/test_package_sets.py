@@ -17,8 +17,8 @@ from fixtures.service_process import file_manifest
 from synapse_engines.coreml.build import ENGINE_BUILD
 from synapse_service.lanes.fingerprint import model_digest
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.model_rows import model_row
 from synapse_service.lanes.package_sets import package_files
-from synapse_service.lanes.rows import model_row
 from synapse_service.store.database import Store
 from synapse_service.store.models import ModelFile
 from synapse_wire.results import JobStatus, RecommendedBatch

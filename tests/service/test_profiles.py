@@ -29,11 +29,11 @@ from synapse_service.catalog.compiled import Catalog, shipped_catalog
 from synapse_service.catalog.detached import Detached
 from synapse_service.lanes.device_gate import BACKENDS
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.model_rows import model_row
 from synapse_service.lanes.profiles import ProfileCheckKey, ProfileError, Profiles
 from synapse_service.lanes.records import StoredLanes, StoredSelfChecks
 from synapse_service.lanes.registration import Registration
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.rows import model_row
 from synapse_service.lanes.self_check import ceiling_s
 from synapse_service.lanes.self_check_runs import SelfChecks
 from synapse_service.operations.choosing import LaneChoice

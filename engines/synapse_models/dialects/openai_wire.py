@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from synapse_models.errors import ProtocolViolation
 from synapse_models.failures import error_in_stream, failure_in
@@ -151,6 +151,17 @@ class Names(Struct, frozen=True):
     service_tier: str | None = None
 
 
+class WireDocument(Names, frozen=True):
+    """A document or a chunk. ``error`` is set when a server reports a failure in place of an answer.
+
+    What a choice is, each dialect says.
+    """
+
+    choices: list[Any] | None = None
+    usage: WireUsage | None = None
+    error: Raw | UnsetType | None = UNSET
+
+
 class NamesSoFar:
     """The names of a stream. Chunks repeat them, or leave them out, or learn of one late."""
 
@@ -215,27 +226,47 @@ def _bytes(numbers: list[int] | None) -> bytes | None:
         raise ProtocolViolation("the bytes of a token are not bytes") from None
 
 
-_Document = TypeVar("_Document")
+_Document = TypeVar("_Document", bound=WireDocument)
 
 
 def read_document(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document:
-    """A reply or an event as a typed document.
+    """A whole reply; it has choices.
 
     Raises:
         ModelError: the document reports a failure although the status said success.
         ProtocolViolation: it isn't JSON, or not of the protocol's shape.
     """
+    document = _decoded(decoder, data)
+    if document.choices is None:
+        _raise_reported(data)
+        raise ProtocolViolation("the reply has no choices")
+    return document
+
+
+def read_chunk(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document:
+    """One event of a stream; it may be about names alone. Raises as :func:`read_document` does."""
+    chunk = _decoded(decoder, data)
+    if chunk.choices is None and chunk.usage is None:
+        _raise_reported(data)
+    return chunk
+
+
+def _decoded(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document:
     try:
-        return decoder.decode(data)
+        document = decoder.decode(data)
     except msgspec.ValidationError as caught:
         problem = str(caught)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ProtocolViolation("the reply isn't JSON", excerpt=data.decode("utf-8", "replace")) from None
-    raise_reported(data)
+    else:
+        if document.error is not UNSET and document.error is not None:
+            _raise_reported(data)
+        return document
+    _raise_reported(data)
     raise ProtocolViolation(f"the reply isn't of the protocol's shape: {problem}")
 
 
-def raise_reported(data: bytes) -> None:
+def _raise_reported(data: bytes) -> None:
     """Raises the failure that a document reports inside a success, and returns when it reports none."""
     document: Any = msgspec.json.decode(data)
     if isinstance(document, dict) and (failure := failure_in(document)) is not None:

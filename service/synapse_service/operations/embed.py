@@ -24,7 +24,7 @@ from synapse_service.jobs.embedding import EmbeddingJobs
 from synapse_service.jobs.submissions import Binding
 from synapse_service.lanes.lane import Lane
 from synapse_service.operations.choosing import LaneChoice
-from synapse_service.operations.tokenizing import Tokenized, tokenize
+from synapse_service.operations.tokenizing import TokenizedItem, tokenize
 from synapse_service.operations.waiting import InlineWork, QueuedRow
 from synapse_service.server.router import Call, Router
 from synapse_service.settings.declared import Settings
@@ -132,7 +132,7 @@ class EmbedOperations:
         self,
         params: p.EmbedQuery | p.EmbedBatch,
         lane: Lane,
-        tokenized: Sequence[Tokenized],
+        tokenized: Sequence[TokenizedItem],
         class_: PriorityClass,
         deadline: float,
     ) -> r.Embedded:
@@ -143,11 +143,13 @@ class EmbedOperations:
         self._choice.confirm(lane, params.model, params, target)
         return self._result(lane, tokenized, rows, base64)
 
-    async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[Tokenized]:
+    async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[TokenizedItem]:
         length = sum(len(item.text) for item in items)
         return await self._work.tokenize(lane, length, deadline, lambda known: tokenize(known, lane.model, items))
 
-    def _result(self, lane: Lane, tokenized: Sequence[Tokenized], rows: Sequence[bytes], base64: bool) -> r.Embedded:
+    def _result(
+        self, lane: Lane, tokenized: Sequence[TokenizedItem], rows: Sequence[bytes], base64: bool
+    ) -> r.Embedded:
         return r.Embedded(
             fingerprint=lane.fingerprint,
             table_epoch=self._aliases.epoch,
@@ -169,7 +171,7 @@ class EmbedOperations:
             observation=self._observed(tokenized),
         )
 
-    def _observed(self, tokenized: Sequence[Tokenized]) -> r.Observation | msgspec.UnsetType:
+    def _observed(self, tokenized: Sequence[TokenizedItem]) -> r.Observation | msgspec.UnsetType:
         if not self._observations.enabled:
             return msgspec.UNSET
         return self._observations.block([item.encoding.ids.tolist() for item in tokenized])
@@ -193,12 +195,12 @@ def _bound_constraints(params: p.EmbedBatch) -> dict[str, object]:
     return {name: value for name, value in bound.items() if value is not None and value is not False}
 
 
-def _packed(tokenized: Sequence[Tokenized]) -> TokenizedBatch:
+def _packed(tokenized: Sequence[TokenizedItem]) -> TokenizedBatch:
     batch = TokenizedBatch()
     for item in tokenized:
         _append(batch, item)
     return batch
 
 
-def _append(batch: TokenizedBatch, item: Tokenized) -> None:
+def _append(batch: TokenizedBatch, item: TokenizedItem) -> None:
     batch.append(item.id, item.encoding, item.submitted_tokens, item.submitted_sha256, item.content_sha256)

@@ -16,10 +16,10 @@ from synapse_service.jobs.book import JobBook
 from synapse_service.lanes import manifest as manifests
 from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.model_rows import model_row
 from synapse_service.lanes.onboarding import Onboarding
 from synapse_service.lanes.refusals import in_use
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.rows import model_row
 from synapse_service.server.router import Call, Router
 from synapse_service.settings.declared import Settings
 from synapse_wire import params as p

@@ -7,40 +7,21 @@ the library releases the interpreter while it works.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from synapse_engines.composition import compose_pairs, truncate_pair
-from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
+from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.lanes.model import LaneModel, pair_form
-from synapse_wire import results as r
+from synapse_service.operations.tokenizing import TokenizedRow
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import RerankCandidate
 
 
-@dataclass(frozen=True, slots=True)
-class ComposedPair:
-    """A query with one candidate, tokenized and cut to what its lane takes. ``id`` is the candidate's."""
-
-    id: str
-    encoding: Encoding
-    submitted_tokens: int
-
-    @property
-    def disclosure(self) -> r.TruncationDisclosure:
-        kept = self.encoding.real_tokens
-        return r.TruncationDisclosure(
-            id=self.id,
-            submitted_tokens=self.submitted_tokens,
-            effective_tokens=kept,
-            truncated=kept < self.submitted_tokens,
-        )
-
-
 def compose(
     model: LaneModel, query: str, candidates: Sequence[RerankCandidate], tokenizer: SanitisedTokenizer
-) -> list[ComposedPair]:
-    """Every pair in order; raises ``sequence_too_long`` for the first that the lane neither takes nor cuts.
+) -> list[TokenizedRow]:
+    """Every pair in order, under its candidate's id.
 
+    Raises ``sequence_too_long`` for the first that the lane neither takes nor cuts.
     Only a candidate is ever cut. A query that leaves no room for one is refused, without the id of a candidate.
     """
     form = pair_form(model)
@@ -56,7 +37,7 @@ def compose(
             if model.overlength != "truncate":
                 raise _too_long(f"the pair of {candidate.id!r}", full.real_tokens, model.max_tokens, candidate.id)
             encoding = truncate_pair(form, full, model.max_tokens)
-        pairs.append(ComposedPair(candidate.id, encoding, full.real_tokens))
+        pairs.append(TokenizedRow(candidate.id, encoding, full.real_tokens))
     return pairs
 
 

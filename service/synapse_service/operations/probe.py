@@ -12,8 +12,8 @@ from synapse_service.certify.machine import MachineProfile
 from synapse_service.certify.probe import Probes
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes.lane import Lane
+from synapse_service.lanes.model_rows import DEVICE_CLASSES
 from synapse_service.lanes.registry import LaneRegistry
-from synapse_service.lanes.rows import DEVICE_CLASSES
 from synapse_service.lanes.self_check_runs import LaneSelfCheck
 from synapse_service.server.router import Call, Router
 from synapse_wire import params as p

@@ -21,7 +21,8 @@ from synapse_service.clock import Clock
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.serving import unpack_scores
 from synapse_service.operations.choosing import LaneChoice
-from synapse_service.operations.pairs import ComposedPair, compose
+from synapse_service.operations.pairs import compose
+from synapse_service.operations.tokenizing import TokenizedRow
 from synapse_service.operations.waiting import InlineWork, QueuedRow
 from synapse_service.server.router import Call, Router
 from synapse_service.settings.declared import Settings
@@ -78,9 +79,9 @@ class RerankOperations:
             self._choice.confirm(lane, params.model, params)
             return self._result(lane, pairs, rows)
 
-    async def _compose(self, lane: Lane, params: p.RerankScore, deadline: float) -> list[ComposedPair]:
+    async def _compose(self, lane: Lane, params: p.RerankScore, deadline: float) -> list[TokenizedRow]:
         budget = self._settings().inline_max_tokens
-        pairs: list[ComposedPair] = []
+        pairs: list[TokenizedRow] = []
         tokens = counted = seen = 0
         for chars, part in _slices(params.query, params.candidates):
             work = partial(compose, lane.model, params.query, part)
@@ -96,7 +97,7 @@ class RerankOperations:
             raise _over_budget(tokens, budget, all_counted=seen == len(params.candidates))
         return pairs
 
-    def _result(self, lane: Lane, pairs: Sequence[ComposedPair], rows: Sequence[bytes]) -> r.Reranked:
+    def _result(self, lane: Lane, pairs: Sequence[TokenizedRow], rows: Sequence[bytes]) -> r.Reranked:
         return r.Reranked(
             fingerprint=lane.fingerprint,
             table_epoch=self._aliases.epoch,
@@ -112,7 +113,7 @@ class RerankOperations:
             observation=self._observed(lane, pairs),
         )
 
-    def _observed(self, lane: Lane, pairs: Sequence[ComposedPair]) -> r.Observation | msgspec.UnsetType:
+    def _observed(self, lane: Lane, pairs: Sequence[TokenizedRow]) -> r.Observation | msgspec.UnsetType:
         if not self._observations.enabled:
             return msgspec.UNSET
         return self._observations.block([pair.encoding.ids.tolist() for pair in pairs], lane.model.readout)

@@ -1,4 +1,7 @@
-"""Texts to token ids for one lane: lengths checked, cuts disclosed, digests taken of the very text that came."""
+"""Texts to token ids for one lane: lengths checked, cuts disclosed, digests taken of the very text that came.
+
+Called by ``embed``, in a thread when there is much to do. What a row of ``rerank`` is made of is in ``pairs``.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,12 @@ from synapse_wire.params import EmbedItem
 
 
 @dataclass(frozen=True, slots=True)
-class Tokenized:
-    """One item, tokenized and cut to what its lane takes. Digests are raw SHA-256."""
+class TokenizedRow:
+    """What a caller sent under ``id``, tokenized and cut to what its lane takes."""
 
     id: str
     encoding: Encoding
     submitted_tokens: int
-    submitted_sha256: bytes
-    content_sha256: bytes
 
     @property
     def disclosure(self) -> r.TruncationDisclosure:
@@ -34,7 +35,15 @@ class Tokenized:
         )
 
 
-def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[EmbedItem]) -> list[Tokenized]:
+@dataclass(frozen=True, slots=True)
+class TokenizedItem(TokenizedRow):
+    """One item of an embedding. Digests are raw SHA-256."""
+
+    submitted_sha256: bytes
+    content_sha256: bytes
+
+
+def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[EmbedItem]) -> list[TokenizedItem]:
     """Every item in order; raises ``sequence_too_long`` for the first that a refusing lane can't take whole.
 
     Blocks for as long as the texts are long; the library releases the interpreter while it works.
@@ -54,5 +63,5 @@ def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[Em
                 )
             encoding = tokenizer.truncate(full, limit)
             content = hashlib.sha256(tokenizer.kept_text(encoding).encode()).digest()
-        tokenized.append(Tokenized(item.id, encoding, full.real_tokens, submitted, content))
+        tokenized.append(TokenizedItem(item.id, encoding, full.real_tokens, submitted, content))
     return tokenized

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from synapse_models.dialects.openai_chat.wire import (
     DECODER,
     WireChoice,
@@ -15,7 +13,6 @@ from synapse_models.dialects.openai_chat.wire import (
 )
 from synapse_models.dialects.openai_wire import (
     finish_reason,
-    raise_reported,
     read_document,
     token_logprobs,
     usage,
@@ -34,14 +31,9 @@ def read_reply(body: bytes) -> Response:
         ProtocolViolation: it isn't a chat completion.
     """
     document = read_document(DECODER, body)
-    if document.error is not UNSET and document.error is not None:
-        raise_reported(body)
-    if document.choices is None:
-        raise_reported(body)
-        raise ProtocolViolation("the reply has no choices")
     choices: dict[int, Choice] = {}
     citations: list[Citation] = []
-    for place, wire in enumerate(document.choices):
+    for place, wire in enumerate(document.choices or ()):
         index = place if wire.index is None else wire.index
         if index in choices:
             raise ProtocolViolation(f"two choices have the index {index}")

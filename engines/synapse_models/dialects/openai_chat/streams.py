@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from synapse_models.dialects.openai_chat.fragments import ToolCallFragments
 from synapse_models.dialects.openai_chat.wire import (
     DECODER,
@@ -20,8 +18,7 @@ from synapse_models.dialects.openai_wire import (
     DONE,
     NamesSoFar,
     finish_reason,
-    raise_reported,
-    read_document,
+    read_chunk,
     token_logprobs,
     usage,
 )
@@ -63,9 +60,7 @@ class ChatStream:
         if event.data == DONE:
             self.ended = True
             return []
-        chunk = read_document(DECODER, event.data)
-        if (chunk.error is not UNSET and chunk.error is not None) or (chunk.choices is None and chunk.usage is None):
-            raise_reported(event.data)
+        chunk = read_chunk(DECODER, event.data)
         found: list[StreamEvent] = []
         if (began := self._names.new(chunk)) is not None:
             found.append(began)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
-from synapse_models.dialects.openai_wire import Names, WireToken, WireUsage
+from synapse_models.dialects.openai_wire import WireDocument, WireToken
 from synapse_models.errors import ProtocolViolation
 from synapse_models.response import Citation
 
@@ -59,12 +59,10 @@ class WireChoice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-class WireChat(Names, frozen=True):
-    """A document or a chunk. ``error`` is set when a server reports a failure in place of an answer."""
+class WireChat(WireDocument, frozen=True):
+    """A document or a chunk."""
 
     choices: list[WireChoice] | None = None
-    usage: WireUsage | None = None
-    error: Raw | UnsetType | None = UNSET
 
 
 class _UrlCitation(Struct, frozen=True):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from synapse_models.dialect import CallContext
 from synapse_models.dialects.openai_completions import scoring
 from synapse_models.dialects.openai_completions.requests import scores_by_parameter
 from synapse_models.dialects.openai_completions.wire import DECODER, WireChoice, WireCompletion, WireLogprobs
 from synapse_models.dialects.openai_wire import (
     finish_reason,
-    raise_reported,
     read_document,
     token_logprobs,
     usage,
@@ -29,11 +26,6 @@ def read_reply(body: bytes, request: Request, context: CallContext) -> Response:
         ProtocolViolation: it isn't a completion.
     """
     document = read_document(DECODER, body)
-    if document.error is not UNSET and document.error is not None:
-        raise_reported(body)
-    if document.choices is None:
-        raise_reported(body)
-        raise ProtocolViolation("the reply has no choices")
     return response_of(document, request, context)
 
 

@@ -6,8 +6,6 @@ and told at its end; it says nothing earlier that it might have to take back.
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from synapse_models.dialect import CallContext
 from synapse_models.dialects.openai_completions.replies import refusal_of, response_of, sampled_tokens
 from synapse_models.dialects.openai_completions.wire import DECODER, WireChoice, WireCompletion, WireLogprobs
@@ -16,8 +14,7 @@ from synapse_models.dialects.openai_wire import (
     NamesSoFar,
     WireUsage,
     finish_reason,
-    raise_reported,
-    read_document,
+    read_chunk,
     usage,
 )
 from synapse_models.errors import StreamTruncated
@@ -56,9 +53,7 @@ class CompletionStream:
         if event.data == DONE:
             self.ended = True
             return []
-        chunk = read_document(DECODER, event.data)
-        if (chunk.error is not UNSET and chunk.error is not None) or (chunk.choices is None and chunk.usage is None):
-            raise_reported(event.data)
+        chunk = read_chunk(DECODER, event.data)
         found: list[StreamEvent] = []
         if (began := self._names.new(chunk)) is not None:
             found.append(began)

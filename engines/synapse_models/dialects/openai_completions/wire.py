@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Struct
 
-from synapse_models.dialects.openai_wire import Names, WireToken, WireUsage
+from synapse_models.dialects.openai_wire import WireDocument, WireToken
 
 
 class WireLogprobs(Struct, frozen=True):
@@ -35,12 +35,10 @@ class WireChoice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-class WireCompletion(Names, frozen=True):
-    """A document or a chunk. ``error`` is set when a server reports a failure in place of an answer."""
+class WireCompletion(WireDocument, frozen=True):
+    """A document or a chunk."""
 
     choices: list[WireChoice] | None = None
-    usage: WireUsage | None = None
-    error: Raw | UnsetType | None = UNSET
 
 
 DECODER: Final = msgspec.json.Decoder(WireCompletion)
