@@ -7,7 +7,8 @@ from typing import Any
 
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.socket_server import serving, until
-from synapse_service.server.connection import Connection, Limits
+from synapse_service.server.connection import Connection
+from synapse_service.server.host import Limits
 from synapse_service.server.router import Call, Router
 from synapse_wire.params import EmbedQuery, NoParams
 

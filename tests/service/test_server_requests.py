@@ -12,7 +12,7 @@ import pytest
 from fixtures.clocks import FakeClock
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.socket_server import GENERATION, Serving, serving, until, wire_error
-from synapse_service.server.connection import Limits
+from synapse_service.server.host import Limits
 from synapse_service.server.router import Call, Router
 from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.operations import CONTRACT, OPERATIONS, Operation

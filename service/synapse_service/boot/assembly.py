@@ -44,7 +44,7 @@ from synapse_service.operations.extensions import diagnostics, events, logs, ser
 from synapse_service.operations.extensions import jobs as extension_jobs
 from synapse_service.operations.jobs import JobOperations
 from synapse_service.paths import Paths
-from synapse_service.server.connection import Limits
+from synapse_service.server.host import Limits
 from synapse_service.server.router import Router
 from synapse_service.server.socket_server import SocketServer
 from synapse_service.settings.declared import Settings

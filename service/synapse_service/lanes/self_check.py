@@ -1,9 +1,9 @@
 """The self-check of a catalog lane: fixed rows of token ids, the numbers that must come out, and the judgement.
 
 The figures ship with the release, one file for each catalog model, sealed by a digest in the catalog. A lane computes
-the rows when it is first loaded; :func:`evaluate` compares, and the outcome is kept under :class:`SelfCheckKey`.
-Everything here is pure: running the rows and keeping the outcome belong to the caller. Plain Python numbers, because
-the service process has no array library.
+the rows when it is first loaded; :func:`evaluate_embed` or :func:`evaluate_rerank` compares, and the outcome is kept
+under :class:`SelfCheckKey`. Everything here is pure: running the rows and keeping the outcome belong to the caller.
+Plain Python numbers, because the service process has no array library.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ A request walks through it in this order:
 ``transports``      accepts at a Unix socket or a named pipe, and says who connected (``peer``)
 ``socket_server``   keeps the connections, and stops without losing a reply
 ``connection``      one client: lines in, checks, tasks, cancellation, events
+``host``            what the connections share, and what one client may take
 ``line_clock``      how long that client may take to finish a line
 ``router``          which handler serves a method, and the checks before it
 ``outbox``          what was said and not read yet

@@ -14,25 +14,22 @@ Requests that run at that moment still finish, so a peer that reads nothing for 
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
 from msgspec import UNSET
 
-from synapse_service.clock import Clock
 from synapse_service.failures import where
 from synapse_service.logs import get_logger
+from synapse_service.server.host import Host
 from synapse_service.server.line_clock import LineClock
 from synapse_service.server.outbox import Outbox
 from synapse_service.server.peer import Peer, PeerRefused
-from synapse_service.server.router import Call, Route, Router
-from synapse_service.server.transports import Listener
+from synapse_service.server.router import Call, Route
 from synapse_wire.errors import INVALID_ENVELOPE, SynapseError
-from synapse_wire.framing import MAX_LINE_BYTES, LineSplitter, Overlong
+from synapse_wire.framing import LineSplitter, Overlong
 from synapse_wire.messages import (
     CANCEL,
     CancelParams,
@@ -58,38 +55,6 @@ _HANG_UP_CHECK_S: Final = 0.25
 """How often a half-closed peer is looked after while requests of it run; its end can't be read any more."""
 
 log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one client may take. ``in_flight`` counts requests that run as tasks.
-
-    ``high_water`` is the size of unsent replies at which reading stops, ``event_bytes`` the one at which events are
-    dropped, and ``unsent_bytes`` the one at which the next reply costs the peer its connection.
-    """
-
-    connections: int = 256
-    in_flight: int = 64
-    line_bytes: int = MAX_LINE_BYTES
-    line_seconds: float = 10.0
-    high_water: int = 1024 * 1024
-    event_bytes: int = 256 * 1024
-    unsent_bytes: int = 24 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class Host:
-    """What all connections of one server share. ``connections`` holds those that were admitted."""
-
-    router: Router
-    listener: Listener
-    limits: Limits
-    clock: Clock
-    module_generation: Callable[[], int]
-    new_id: Callable[[], str]
-    connections: dict[int, Connection] = field(default_factory=dict)
-    stopping: bool = False
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
 class Connection(asyncio.Protocol):

@@ -13,7 +13,8 @@ from typing import Final
 
 from synapse_service.clock import Clock
 from synapse_service.instance import InstanceLock
-from synapse_service.server.connection import Connection, Host, Limits
+from synapse_service.server.connection import Connection
+from synapse_service.server.host import Host, Limits
 from synapse_service.server.router import Router
 from synapse_service.server.transports import Listener, open_listener
 from synapse_wire.endpoint import Endpoint
