@@ -351,6 +351,96 @@
       <translation>لا اتصال بالخدمة: {state}.</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Apps of this user reach the service at this socket, without a key and without a network.</source>
+      <translation>تصل تطبيقات هذا المستخدم إلى الخدمة عبر هذا المقبس، بلا مفتاح وبلا شبكة.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Connect</source>
+      <translation>الاتصال</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copied</source>
+      <translation>نُسخ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy</source>
+      <translation>نسخ</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy the &amp;program</source>
+      <translation>انسخ ال&amp;برنامج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy the co&amp;mmand</source>
+      <translation>انسخ ال&amp;أمر</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy: {what}</source>
+      <translation>نسخ: {what}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Languages of programs</source>
+      <translation>لغات البرامج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Model</source>
+      <translation>النموذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>No model that embeds is installed yet; the command lines name one that isn't there.</source>
+      <translation>لم يُثبَّت بعد نموذج للتضمين؛ تسمّي أسطر الأوامر نموذجًا غير موجود.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Node</source>
+      <translation>نود</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Program: {file}</source>
+      <translation>البرنامج: {file}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Python</source>
+      <translation>بايثون</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs Node 18 or newer, and no package.</source>
+      <translation>احفظه باسم {file}. يحتاج إلى Node 18 أو أحدث، ولا يحتاج إلى أي حزمة.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs socat, or an nc that knows Unix sockets.</source>
+      <translation>احفظه باسم {file}. يحتاج إلى socat أو إلى nc يعرف مقابس يونكس.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs the package synapse in the Python that runs it.</source>
+      <translation>احفظه باسم {file}. يحتاج إلى الحزمة synapse في بايثون الذي يشغّله.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Shell</source>
+      <translation>الصدفة</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Socket</source>
+      <translation>المقبس</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Asked for by</source>
       <translation>طلبها</translation>
@@ -379,11 +469,6 @@
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Kept until</source>
       <translation>محفوظة حتى</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/job_rows.py"></location>
-      <source>Model</source>
-      <translation>النموذج</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
@@ -1728,21 +1813,6 @@
         <numerusform>{n} مسارًا محمّلًا</numerusform>
         <numerusform>{n} مسار محمّل</numerusform>
       </translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copied</source>
-      <translation>نُسخ</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copy</source>
-      <translation>نسخ</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copy: {what}</source>
-      <translation>نسخ: {what}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>

@@ -327,6 +327,96 @@
       <translation>Es besteht keine Verbindung zum Dienst: {state}.</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Apps of this user reach the service at this socket, without a key and without a network.</source>
+      <translation>Apps dieses Benutzers erreichen den Dienst an diesem Socket, ohne Schlüssel und ohne Netz.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Connect</source>
+      <translation>Verbinden</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copied</source>
+      <translation>Kopiert</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy</source>
+      <translation>Kopieren</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy the &amp;program</source>
+      <translation>&amp;Programm kopieren</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy the co&amp;mmand</source>
+      <translation>B&amp;efehl kopieren</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy: {what}</source>
+      <translation>Kopieren: {what}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Languages of programs</source>
+      <translation>Sprachen der Programme</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Model</source>
+      <translation>Modell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>No model that embeds is installed yet; the command lines name one that isn't there.</source>
+      <translation>Noch ist kein Modell zum Einbetten installiert; die Befehlszeilen nennen eines, das nicht da ist.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Node</source>
+      <translation>Node</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Program: {file}</source>
+      <translation>Programm: {file}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Python</source>
+      <translation>Python</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs Node 18 or newer, and no package.</source>
+      <translation>Sichern Sie das als {file}. Es braucht Node 18 oder neuer, und kein Paket.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs socat, or an nc that knows Unix sockets.</source>
+      <translation>Sichern Sie das als {file}. Es braucht socat, oder ein nc, das Unix-Sockets kennt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs the package synapse in the Python that runs it.</source>
+      <translation>Sichern Sie das als {file}. Es braucht das Paket synapse in dem Python, das es ausführt.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Shell</source>
+      <translation>Shell</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Socket</source>
+      <translation>Socket-Pfad</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Asked for by</source>
       <translation>Verlangt von</translation>
@@ -355,11 +445,6 @@
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Kept until</source>
       <translation>Aufbewahrt bis</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/job_rows.py"></location>
-      <source>Model</source>
-      <translation>Modell</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
@@ -1668,21 +1753,6 @@
         <numerusform>{n} Bahn geladen</numerusform>
         <numerusform>{n} Bahnen geladen</numerusform>
       </translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copied</source>
-      <translation>Kopiert</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copy</source>
-      <translation>Kopieren</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copy: {what}</source>
-      <translation>Kopieren: {what}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>

@@ -333,6 +333,96 @@
       <translation>Brak połączenia z usługą: {state}.</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Apps of this user reach the service at this socket, without a key and without a network.</source>
+      <translation>Aplikacje tego użytkownika łączą się z usługą przez to gniazdo, bez klucza i bez sieci.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Connect</source>
+      <translation>Połączenie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copied</source>
+      <translation>Skopiowano</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy</source>
+      <translation>Kopiuj</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy the &amp;program</source>
+      <translation>Kopiuj &amp;program</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy the co&amp;mmand</source>
+      <translation>Kopiuj p&amp;olecenie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Copy: {what}</source>
+      <translation>Kopiuj: {what}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Languages of programs</source>
+      <translation>Języki programów</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Model</source>
+      <translation>Wybór modelu</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>No model that embeds is installed yet; the command lines name one that isn't there.</source>
+      <translation>Nie zainstalowano jeszcze modelu do osadzania; wiersze poleceń wskazują nieistniejący.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Node</source>
+      <translation>Node</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Program: {file}</source>
+      <translation>Kod programu: {file}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Python</source>
+      <translation>Python</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs Node 18 or newer, and no package.</source>
+      <translation>Zapisz to jako {file}. Potrzebuje Node 18 lub nowszego i żadnego pakietu.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs socat, or an nc that knows Unix sockets.</source>
+      <translation>Zapisz to jako {file}. Potrzebuje socat albo nc, które zna gniazda uniksowe.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Save this as {file}. It needs the package synapse in the Python that runs it.</source>
+      <translation>Zapisz to jako {file}. Potrzebuje pakietu synapse w Pythonie, który to uruchamia.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Shell</source>
+      <translation>Powłoka</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/connect.py"></location>
+      <source>Socket</source>
+      <translation>Gniazdo</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Asked for by</source>
       <translation>Zlecone przez</translation>
@@ -361,11 +451,6 @@
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Kept until</source>
       <translation>Przechowywane do</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/job_rows.py"></location>
-      <source>Model</source>
-      <translation>Wybór modelu</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
@@ -1683,21 +1768,6 @@
         <numerusform>Wczytano {n} tory</numerusform>
         <numerusform>Wczytano {n} torów</numerusform>
       </translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copied</source>
-      <translation>Skopiowano</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copy</source>
-      <translation>Kopiuj</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/details.py"></location>
-      <source>Copy: {what}</source>
-      <translation>Kopiuj: {what}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>

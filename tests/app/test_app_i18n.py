@@ -29,7 +29,7 @@ SAME_IN_ALL = {
     "Neural Engine",
 }
 """Sentences that may be equal to their source: signs and units."""
-SAME = {"de": {"GB", "MB"}, "pl": {"GB", "MB", "Folder"}, "ar": set[str]()}
+SAME = {"de": {"GB", "MB", "Python", "Node", "Shell"}, "pl": {"GB", "MB", "Folder", "Python", "Node"}, "ar": set[str]()}
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from typing import Final
 
 from synapse_app.pages.activity import ActivityPage
 from synapse_app.pages.base import Page, PageContext
+from synapse_app.pages.connect import ConnectPage
 from synapse_app.pages.jobs import JobsPage
 from synapse_app.pages.lanes import LanesPage
 from synapse_app.pages.models import ModelsPage
@@ -17,6 +18,7 @@ PAGES: Final[tuple[type[Page], ...]] = (
     LanesPage,
     JobsPage,
     PlaygroundPage,
+    ConnectPage,
     ActivityPage,
     SettingsPage,
 )
