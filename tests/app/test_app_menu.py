@@ -11,7 +11,7 @@ import pytest
 from fixtures.tray_rows import job, lane, lane_row, lanes_listing
 from synapse_app import reducers
 from synapse_app.state import AppState, LinkState
-from synapse_app.tray import Entry, icon_state, menu, status_line
+from synapse_app.tray import LONGEST_NAME, Entry, icon_state, menu, status_line
 from synapse_wire import __version__
 from synapse_wire import results as r
 
@@ -142,7 +142,7 @@ def test_the_icon_says_the_state_at_a_glance(state: AppState, expected: str) -> 
     assert icon_state(state) == expected
 
 
-def test_names_with_anything_in_them_are_shown_as_they_are() -> None:
+def test_names_with_anything_in_them_are_shown_as_they_are_and_cut_where_they_are_long() -> None:
     name = "a & b {x} مرحبا 🦜 " + "long" * 100
     named: Any = msgspec.structs.replace(lane("l", "ready"), model_id=name)
-    assert name in find(with_lanes(named), f"lane:{name}").text
+    assert f"{name[: LONGEST_NAME - 1]}…" in find(with_lanes(named), f"lane:{name}").text
