@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: quickstart test lint venv bench live soak clean system
+.PHONY: quickstart test lint venv bench live soak screenshots clean system
 
 quickstart: $(VENV)/.run  ## Embed the standard library's docstrings with a real model and ask it five questions
 	$(BIN)/synapse demo
@@ -28,6 +28,9 @@ live: $(VENV)/.live  ## Probes of a real model server; what it says is kept as e
 
 soak: $(VENV)/.test  ## Long fault runs: kills, races, full disks
 	$(BIN)/python tests/soak/run.py
+
+screenshots: $(VENV)/.test  ## Photographs of the tray application on a real screen, for docs/screenshots
+	$(BIN)/python tests/screenshots/take.py docs/screenshots
 
 system:  ## Debian packages that the tests use
 	packaging/linux/system-packages.sh

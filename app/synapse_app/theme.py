@@ -15,6 +15,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
+import synapse_resources
+
 SPACE: Final = 8
 """The unit of distance, in pixels; every margin and gap is a multiple of half of it."""
 RADIUS: Final = 6
@@ -181,6 +183,7 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
     """
     pad = round(SPACE * percent / 100)
     t = tokens
+    tick = synapse_resources.path(f"icons/tick-{t.name}.svg").as_posix()
     return f"""
     QMainWindow, QDialog {{ background: {t.ground}; }}
     QLabel#title {{ font-size: {points * 1.4:.1f}pt; font-weight: 600; }}
@@ -212,8 +215,10 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
                    selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
     QLineEdit:focus, QSpinBox:focus {{ border: 2px solid {t.focus}; }}
     QLineEdit:disabled, QSpinBox:disabled {{ color: {t.muted}; background: {t.ground}; }}
-    QCheckBox::indicator:unchecked {{ border: 1px solid {t.muted}; border-radius: 3px; background: {t.raised};
+    QCheckBox::indicator {{ border: 1px solid {t.muted}; border-radius: 3px; background: {t.raised};
                    width: {pad + pad // 2}px; height: {pad + pad // 2}px; }}
+    QCheckBox::indicator:checked {{ border-color: {t.accent}; background: {t.accent}; image: url("{tick}"); }}
+    QCheckBox::indicator:checked:disabled {{ border-color: {t.muted}; background: {t.muted}; }}
     QCheckBox:focus {{ outline: none; border: 2px solid {t.focus}; border-radius: {RADIUS}px; }}
     QSplitter::handle {{ background: transparent; }}
     QSplitter::handle:vertical {{ height: {pad}px; }}

@@ -31,6 +31,8 @@ from synapse_app.state import AppState, LinkState
 from synapse_app.theme import SPACE
 from synapse_app.tray import status_line
 
+_FRAME: Final = QSize(8, 40)
+"""What window managers put around a window, about; it isn't known before the window is shown."""
 _NAME: Final = int(Qt.ItemDataRole.UserRole)
 
 
@@ -71,7 +73,7 @@ class Window(QMainWindow):
         centre.setLayout(whole)
         self.setCentralWidget(centre)
         self.setMinimumSize(640, 420)
-        self.resize(1000, 680)
+        self.resize(fitting(self.screen().availableSize()))
         self.navigation.currentRowChanged.connect(self._chosen)
         context.store.changed.connect(self._state_changed)
         context.theme.changed.connect(self._look_changed)
@@ -160,6 +162,11 @@ class Window(QMainWindow):
         for at in range(self.navigation.count()):
             self.navigation.item(at).setSizeHint(QSize(width, metrics.height() + 2 * SPACE))
         self.navigation.setFixedWidth(max(theme.scaled(150), width + 3 * SPACE))
+
+
+def fitting(available: QSize) -> QSize:
+    """The size of a new window: the usual one, or what a small screen has beside the window's frame."""
+    return QSize(1000, 680).boundedTo(available - _FRAME)
 
 
 class _Banner(QFrame):

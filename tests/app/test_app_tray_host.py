@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from PySide6.QtCore import QSize
+
 from fixtures.tray_app import TrayApp, TrayHost
+from synapse_app.window import fitting
 
 StartTray = Callable[..., TrayApp]
 
@@ -65,3 +68,8 @@ def test_the_session_may_end_while_the_window_is_open(tmp_path: Path, start_tray
     tray.app._session_ends(None)  # type: ignore[arg-type]
     assert tray.app.window.close()
     assert not tray.app.window.isVisible()
+
+
+def test_a_new_window_fits_the_screen() -> None:
+    assert fitting(QSize(1920, 1080)) == QSize(1000, 680)
+    assert fitting(QSize(800, 568)) == QSize(792, 528)

@@ -33,6 +33,7 @@ MEASUREMENTS = (
     "full_size",
     "rerank",
     "model_calls",
+    "tray",
 )
 """Each a module beside this one, with ``measure()`` and ``SECONDS``, about how long it takes on two quiet cores."""
 

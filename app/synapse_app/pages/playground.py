@@ -35,6 +35,7 @@ class PlaygroundPage(Page):
         self.searching = FolderSearch(self)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
         for panel in self._panels():
             self.tabs.addTab(panel, "")
         self.body.addWidget(self.tabs, 1)

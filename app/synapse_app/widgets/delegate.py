@@ -97,7 +97,13 @@ class RowDelegate(QStyledItemDelegate):
         if look.fixed_width:
             font.setFamilies(["monospace"])
             font.setStyleHint(QFont.StyleHint.Monospace)
-        elif self._lines > 1:
+            # What a machine writes is read from the left in every language.
+            shown = QFontMetrics(font).elidedText(look.title, Qt.TextElideMode.ElideRight, rest.width())
+            painter.setFont(font)
+            painter.setPen(QColor(tokens.text))
+            painter.drawText(rest, _MACHINE, shown)
+            return
+        if self._lines > 1:
             font.setWeight(QFont.Weight.DemiBold)
         self._text(painter, option, rest, look.title, font, QColor(tokens.text))
 
@@ -117,7 +123,9 @@ class RowDelegate(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, track: QRect, progress: float, tokens: Tokens
     ) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(tokens.line))
+        ground = QColor(tokens.muted)  # which shows on a selected row, too
+        ground.setAlpha(70)
+        painter.setBrush(ground)
         painter.drawRoundedRect(track, _BAR // 2, _BAR // 2)
         done = QRect(track.topLeft(), QSize(round(track.width() * min(1.0, max(0.0, progress))), track.height()))
         painter.setBrush(QColor(tokens.accent))
@@ -155,6 +163,9 @@ class RowDelegate(QStyledItemDelegate):
         return QStyle.visualRect(option.direction, whole, part)
 
 
+_MACHINE: Final = int(
+    Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+) | int(Qt.TextFlag.TextForceLeftToRight.value)
 _CENTRE: Final = int(Qt.AlignmentFlag.AlignCenter)
 
 

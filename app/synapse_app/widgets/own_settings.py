@@ -92,6 +92,7 @@ class OwnSettings(QWidget):
         for value in values:
             box.addItem("", value)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        box.setMinimumContentsLength(14)
         box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         box.activated.connect(lambda at: use(str(box.itemData(at))))
         label = QLabel()
