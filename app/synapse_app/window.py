@@ -75,6 +75,7 @@ class Window(QMainWindow):
         self.setMinimumSize(640, 420)
         self.resize(fitting(self.screen().availableSize()))
         self.navigation.currentRowChanged.connect(self._chosen)
+        self.navigation.itemSelectionChanged.connect(self._selected)
         context.store.changed.connect(self._state_changed)
         context.theme.changed.connect(self._look_changed)
         for number in range(1, len(pages) + 1):
@@ -147,6 +148,11 @@ class Window(QMainWindow):
     def _chosen(self, at: int) -> None:
         if at >= 0:
             self._stack.setCurrentWidget(self.page(list(self._kinds)[at]))
+
+    def _selected(self) -> None:
+        # A screen reader selects an entry without making it the current one.
+        for item in self.navigation.selectedItems():
+            self.navigation.setCurrentItem(item)
 
     def _look_changed(self) -> None:
         for at, page in enumerate(self._kinds.values()):

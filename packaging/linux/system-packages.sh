@@ -21,10 +21,12 @@ desktop-file-validate desktop-file-utils the test of the file that starts it wit
 missing=$(echo "$needed" | while read -r command package purpose; do
     [ -z "$command" ] || command -v "$command" >/dev/null 2>&1 || echo "$package"
 done | sort -u | tr '\n' ' ')
-# Libraries and fonts have no command: what Qt needs to draw into memory, on a screen, and Arabic letters.
+# Libraries and fonts have no command: what Qt needs to draw into memory, on a screen, Arabic letters, and what
+# tells screen readers.
 if command -v dpkg-query >/dev/null 2>&1; then
     for package in libglib2.0-0 libgl1 libegl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libx11-6 \
-        libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-xkb1 libxkbcommon-x11-0 libxcb-shape0 fonts-noto-core; do
+        libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-xkb1 libxkbcommon-x11-0 libxcb-shape0 fonts-noto-core \
+        at-spi2-core; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing$package "
     done
 fi
