@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Report
-from fixtures.catalog import SmallCatalog, small_files, some_bytes
+from fixtures.catalog import SmallCatalog, path_of, small_files, some_bytes
 from fixtures.screen import screen
 from fixtures.service_process import ServiceProcess, running_service
 
@@ -82,14 +82,17 @@ def measure() -> Report:
         with running_service(folder / "usual", arguments=("--cpu-lanes",)) as service:
             _start(report, environ, service)
             _memory(report, environ, service)
-        with dripping_mirror() as base:
-            small = SmallCatalog().add("drip", {"model": some_bytes("drip", 64_000_000), **_rest("drip")})
-            with running_service(
+        small = SmallCatalog().add("drip", {**small_files("drip", 64), "model": some_bytes("drip", 64_000_000)})
+        files = {path_of("drip", role): body for role, body in small.contents["drip"].items()}
+        with (
+            dripping_mirror(files) as base,
+            running_service(
                 folder / "events",
                 environ={"SYNAPSE_HF_BASE_URL": base},
                 arguments=("--cpu-lanes", "--catalog", str(small.write(folder / "small"))),
-            ) as service:
-                _events(report, environ, service)
+            ) as service,
+        ):
+            _events(report, environ, service)
         many = SmallCatalog()
         for number in range(ROWS):
             many.add(f"model-{number:04}", small_files(f"model-{number:04}", 64))
@@ -98,10 +101,6 @@ def measure() -> Report:
         ) as service:
             _scrolling(report, environ, service)
     return report
-
-
-def _rest(name: str) -> dict[str, bytes]:
-    return {role: body for role, body in small_files(name, 64).items() if role != "model"}
 
 
 def _start(report: Report, environ: dict[str, str], service: ServiceProcess) -> None:
@@ -171,18 +170,19 @@ def _scrolling(report: Report, environ: dict[str, str], service: ServiceProcess)
 
 
 @contextmanager
-def dripping_mirror() -> Iterator[str]:
-    """A mirror that sends any file of 64 MB in a little over a minute, twenty times a second."""
+def dripping_mirror(files: dict[str, bytes]) -> Iterator[str]:
+    """A mirror that sends large files in eighty seconds, a piece twenty times a second."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            size = 64_000_000 if self.path.endswith(".safetensors") else 64
+            body = files[self.path]
             self.send_response(200)
-            self.send_header("Content-Length", str(size))
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            piece = max(4096, len(body) // (20 * 80))
             try:
-                for _ in range(20 * 80):
-                    self.wfile.write(bytes(size // (20 * 80)))
+                for begin in range(0, len(body), piece):
+                    self.wfile.write(body[begin : begin + piece])
                     time.sleep(0.05)
             except OSError:
                 return  # the download was cancelled
