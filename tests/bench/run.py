@@ -26,6 +26,7 @@ MEASUREMENTS = (
     "docstrings",
     "pages",
     "jobs",
+    "million",
     "downloads",
     "unload",
     "pauses",
