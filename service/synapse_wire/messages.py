@@ -117,7 +117,7 @@ def decode_request(line: bytes) -> Request:
     except msgspec.ValidationError as error:
         raise _wrong_shape(line, error) from error
     except _DECODE_FAILURES as error:
-        raise _malformed(PARSE_ERROR, f"the line is not valid JSON: {_reason(error)}") from error
+        raise _malformed(PARSE_ERROR, f"the line is not valid JSON: {_reason(error, line)}") from error
     if request.jsonrpc != "2.0":
         raise _malformed(INVALID_ENVELOPE, 'the member "jsonrpc" must be "2.0"')
     if len(line) <= MAX_DUPLICATE_SCAN_BYTES:
@@ -132,10 +132,18 @@ def decode_request(line: bytes) -> Request:
 def readable_id(line: bytes) -> int | str | None:
     """The id of a line whose envelope is bad, when it can still be read, so that the reply can name it."""
     try:
-        value = msgspec.json.decode(line, type=_OnlyId).id
+        return msgspec.json.decode(line, type=_OnlyId).id
     except _DECODE_FAILURES:
+        pass
+    # Programs exist that write half a character, or NaN, and wait for the answer under their id. Python reads those.
+    if len(line) > MAX_DUPLICATE_SCAN_BYTES:
         return None
-    return value
+    try:
+        found = msgspec.convert(json.loads(line), type=_OnlyId).id
+        str(found).encode()  # An id that is no text itself can't be written back.
+    except (*_DECODE_FAILURES, ValueError):
+        return None
+    return found
 
 
 class _OnlyId(msgspec.Struct):
@@ -155,7 +163,7 @@ def decode_params(raw: msgspec.Raw | bytes, params: type[T]) -> T:
         message = str(error)
         raise invalid_params(message, field_of(message)) from error
     except _DECODE_FAILURES as error:
-        raise invalid_params(f"the parameters are not valid JSON: {_reason(error)}", "params") from error
+        raise invalid_params(f"the parameters are not valid JSON: {_reason(error, raw)}", "params") from error
     return value
 
 
@@ -178,7 +186,7 @@ def _wrong_shape(line: bytes, error: msgspec.ValidationError) -> SynapseError:
         try:
             msgspec.json.decode(line)
         except _DECODE_FAILURES as failure:
-            return _malformed(PARSE_ERROR, f"the line is not valid JSON: {_reason(failure)}")
+            return _malformed(PARSE_ERROR, f"the line is not valid JSON: {_reason(failure, line)}")
     batch = line.lstrip()[:1] == b"["
     hint = "batch arrays are not accepted; send one request a line" if batch else str(error)
     return _malformed(INVALID_ENVELOPE, f"not a JSON-RPC 2.0 request: {hint}")
@@ -188,8 +196,21 @@ def _malformed(number: int, message: str) -> SynapseError:
     return SynapseError("invalid_request", message, level="channel", number=number)
 
 
-def _reason(error: BaseException) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:MAX_MESSAGE_CHARS]
+def _reason(error: BaseException, line: msgspec.Raw | bytes) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    # The decoder calls this "truncated" or "unexpected".
+    for found in _ESCAPES.finditer(bytes(line)[:MAX_DUPLICATE_SCAN_BYTES]):
+        if found["half"]:
+            return f"{found['half'].decode()} is half of a character; replace it before you send the text"
+    return str(error)[:MAX_MESSAGE_CHARS]
+
+
+_ESCAPES: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+"""Every escape in a JSON text; a surrogate that isn't one of a pair is a ``half``."""
 
 
 def _refuse_duplicate_keys(line: bytes) -> None:
@@ -200,7 +221,7 @@ def _refuse_duplicate_keys(line: bytes) -> None:
         raise invalid_params(f"the key {error.key!r} appears twice in one object", error.key) from None
     except (RecursionError, ValueError) as error:
         # What the typed decoder passed over unread inside the parameters, such as bytes that are not UTF-8.
-        raise _malformed(PARSE_ERROR, f"the line is not valid JSON: {_reason(error)}") from error
+        raise _malformed(PARSE_ERROR, f"the line is not valid JSON: {_reason(error, line)}") from error
 
 
 class _Repeated(Exception):

@@ -214,10 +214,41 @@ def test_no_json_breaks_the_decoder(value: Any) -> None:
         (b'{"id":1', None),
         (b"[" * 20_000, None),
         (b"[1]", None),
+        (b'{"id":7,"method":"m","params":{"text":"a\\ud83d"}}', 7),
+        (b'{"id":7,"method":"m","params":{"text":NaN}}', 7),
+        (b'{"id":"\\ud83d","method":"m"}', None),
+        (b'{"id":7,"method":"m","params":{"text":"\\ud83d' + b"a" * MAX_DUPLICATE_SCAN_BYTES + b'"}}', None),
     ],
 )
 def test_the_id_of_a_bad_line_is_read_where_it_can_be(line: bytes, id: int | str | None) -> None:
     assert readable_id(line) == id
+
+
+@pytest.mark.parametrize(
+    "half", ["\\ud83d", "\\uDE00", "\\ud83d\\u0041", "\\ude00\\ud83d", "\\ud83d\\n", "\\\\\\ud83d"]
+)
+def test_half_a_character_is_called_that_in_a_line_and_in_parameters(half: str) -> None:
+    params = ('{"model":"m","text":"' + half + '"}').encode()
+
+    def read_line() -> None:
+        decode_params(decode_request(HEAD + b',"params":' + params + b"}").params, EmbedQuery)
+
+    def read_params() -> None:
+        decode_params(params, EmbedQuery)
+
+    for read in (read_line, read_params):
+        with pytest.raises(SynapseError) as refusal:
+            read()
+        assert "is half of a character; replace it before you send the text" in refusal.value.message
+
+
+@pytest.mark.parametrize("whole", ["\\ud83d\\ude00", "\\\\ud83d", "\\\\\\\\ude00"])
+def test_a_whole_character_and_a_backslash_before_letters_are_text(whole: str) -> None:
+    params = ('{"model":"m","text":"' + whole + '"}').encode()
+    assert decode_params(params, EmbedQuery).text == json.loads(params)["text"]
+    with pytest.raises(SynapseError) as refusal:
+        decode_params(params[:-1], EmbedQuery)
+    assert "half of a character" not in refusal.value.message
 
 
 # --- parameters ---
