@@ -6,13 +6,15 @@ import base64
 import hashlib
 import json
 import struct
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fixtures.model_files import tiny_model
-from fixtures.service_process import ServiceProcess
+from fixtures.service_process import ServiceProcess, load_and_probe, running_service
 from synapse_client import Client, SynapseError
 from synapse_engines.backend import EmbedSpec
 from synapse_engines.families import family_for
@@ -21,6 +23,11 @@ from synapse_engines.tokenizer import SanitisedTokenizer, derive_specials
 from synapse_engines.weights import Weights
 
 TEXTS = ["hello world", "", "The quick brown fox", "naïve café 東京", "x " * 90]
+
+LENGTHS = (1, 7, 40, 127, 128, 129, 900)
+"""Tokens of a row: the least, both sides of a boundary of attention, and many."""
+ONE_TOKEN = {"bert": "x ", "modernbert": "x", "qwen3": "x"}
+"""What each further token of a row is written as."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +44,16 @@ def expected() -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
     model = build(Weights.open(folder / "model.safetensors", family, cfg), cfg, spec)
     rows = [np.array(each.ids, dtype=np.int32) for each in tokenizer.encode_many(TEXTS)]
     return dict(zip(TEXTS, model.embed(rows), strict=True))
+
+
+@pytest.fixture(scope="module")
+def mixed_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service that serves a certified tiny model of each family under the family's name."""
+    with running_service(tmp_path_factory.mktemp("mixed") / "home", arguments=("--cpu-lanes",)) as service:
+        with service.client() as client:
+            for family in ("bert", "modernbert", "qwen3"):
+                load_and_probe(client, family, tiny_model(family))
+        yield service
 
 
 @pytest.fixture
@@ -94,6 +111,35 @@ def test_a_batch_keeps_ids_and_order_and_is_bit_equal_to_single_queries(
         assert client.embed_query("tiny", text).vector == row
     shuffled = client.embed_batch("tiny", TEXTS[::-1], ids=ids[::-1])
     assert shuffled.by_id() == batch.by_id()
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert", "qwen3"])
+def test_neither_mates_nor_order_move_a_bit_of_a_vector(mixed_service: ServiceProcess, family: str) -> None:
+    with mixed_service.client() as client:
+        special = client.embed_query(family, "").token_counts[0]
+        texts = {str(length): ONE_TOKEN[family] * (length - special) for length in LENGTHS if length >= special}
+        texts |= {"shortest": "", "twin": "the old clock", "other twin": "the old clock"}
+        alone = {item_id: client.embed_query(family, text) for item_id, text in texts.items()}
+        assert [alone[str(length)].token_counts for length in LENGTHS[1:]] == [[length] for length in LENGTHS[1:]]
+        assert alone["twin"].vector == alone["other twin"].vector
+        by_length = list(texts)
+        orders = [by_length, by_length[::-1], *(Random(seed).sample(by_length, len(texts)) for seed in range(8))]
+        for ids in orders:
+            batch = client.embed_batch(family, [texts[item_id] for item_id in ids], ids=ids)
+            assert batch.ids == ids
+            assert batch.by_id() == {item_id: answer.vector for item_id, answer in alone.items()}
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert", "qwen3"])
+def test_what_comes_late_in_a_text_counts(mixed_service: ServiceProcess, family: str) -> None:
+    """Nothing is cut at a length that other tools cut at: 512 tokens, or half of what the model takes."""
+    with mixed_service.client() as client:
+        for shared in (600, 1500):
+            one, other = (client.embed_query(family, ONE_TOKEN[family] * shared + end * 5) for end in ("cat ", "7 "))
+            assert min(one.token_counts[0], other.token_counts[0]) > shared
+            assert [cut.truncated for answer in (one, other) for cut in answer.truncations] == [False, False]
+            cosine = float(np.dot(one.vector, other.vector))
+            assert cosine < 0.9999
 
 
 def test_json_numbers_and_base64_are_the_same_float32_values(tiny_service: ServiceProcess) -> None:

@@ -9,6 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fixtures.isolated import possible, run_alone
@@ -73,6 +74,16 @@ def test_the_service_holds_no_engine_and_no_array_library(tiny_service: ServiceP
         client.diagnostics()
     assert ENGINES.search(maps(tiny_service.pid)) is None
     assert ENGINES.search(maps(worker_of(tiny_service.pid).pid)) is not None
+
+
+def test_no_process_has_a_socket_that_the_network_could_reach(tiny_service: ServiceProcess) -> None:
+    with tiny_service.client() as client:
+        client.embed_query("tiny", "text")
+        for process in (psutil.Process(tiny_service.pid), worker_of(tiny_service.pid)):
+            assert process.net_connections("inet") == []
+        # The way in that there is shows up, so an empty list above means something.
+        local = psutil.Process(tiny_service.pid).net_connections("unix")
+        assert tiny_service.address in [connection.laddr for connection in local]
 
 
 def maps(pid: int) -> str:
