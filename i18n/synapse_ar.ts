@@ -441,6 +441,86 @@
       <translation>المقبس</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Choose models</source>
+      <translation>ا&amp;ختر النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Look again</source>
+      <translation>ا&amp;نظر مجددًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Start with my session</source>
+      <translation>ا&amp;بدأ مع جلستي</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Compute on the &amp;processor</source>
+      <translation>احسب على الم&amp;عالج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Computing on the processor</source>
+      <translation>الحساب على المعالج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Fixed by {variable}</source>
+      <translation>مثبّت بواسطة {variable}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>No supported accelerator was found, so models can only run on the processor. It is slower, and works.</source>
+      <translation>لم يُعثر على مسرّع مدعوم، فلا تعمل النماذج إلا على المعالج. هذا أبطأ، لكنه يعمل.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Starting</source>
+      <translation>بدء التشغيل</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Synapse runs models on this machine for all your apps. What you choose here can be changed later.</source>
+      <translation>يشغّل Synapse النماذج على هذا الجهاز لكل تطبيقاتك. ما تختاره هنا يمكن تغييره لاحقًا.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>تعذّر تغيير ذلك: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>This machine has an accelerator, so the processor is only needed for models that don't run there.</source>
+      <translation>في هذا الجهاز مسرّع، فلا يُحتاج إلى المعالج إلا للنماذج التي لا تعمل عليه.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>This processor can't compute models.</source>
+      <translation>هذا المعالج لا يستطيع حساب النماذج.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Welcome to Synapse</source>
+      <translation>مرحبًا بك في Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>What this machine can run</source>
+      <translation>ما يستطيع هذا الجهاز تشغيله</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Where models are kept</source>
+      <translation>مكان حفظ النماذج</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>can run models</source>
+      <translation>يستطيع تشغيل النماذج</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Asked for by</source>
       <translation>طلبها</translation>
@@ -1881,6 +1961,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Show the welcome page again</source>
+      <translation>أظهر صفحة الترحيب مجددًا</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
       <source>Start with my session</source>
       <translation>ابدأ مع جلستي</translation>
     </message>
@@ -1888,11 +1973,6 @@
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
       <source>Text size</source>
       <translation>حجم النص</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
-      <source>That could not be changed: {reason}</source>
-      <translation>تعذّر تغيير ذلك: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
@@ -1909,11 +1989,6 @@
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>Default</source>
       <translation>القيمة الافتراضية</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
-      <source>Fixed by {variable}</source>
-      <translation>مثبّت بواسطة {variable}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>

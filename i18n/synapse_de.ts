@@ -417,6 +417,86 @@
       <translation>Socket-Pfad</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Choose models</source>
+      <translation>&amp;Modelle auswählen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Look again</source>
+      <translation>&amp;Noch einmal nachsehen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Start with my session</source>
+      <translation>Mit meiner Sitzung &amp;starten</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Compute on the &amp;processor</source>
+      <translation>Auf dem &amp;Prozessor rechnen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Computing on the processor</source>
+      <translation>Rechnen auf dem Prozessor</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Fixed by {variable}</source>
+      <translation>Festgelegt durch {variable}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>No supported accelerator was found, so models can only run on the processor. It is slower, and works.</source>
+      <translation>Es wurde kein unterstützter Beschleuniger gefunden, also können Modelle nur auf dem Prozessor laufen. Das ist langsamer und funktioniert.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Starting</source>
+      <translation>Start</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Synapse runs models on this machine for all your apps. What you choose here can be changed later.</source>
+      <translation>Synapse führt Modelle auf diesem Rechner für alle Ihre Apps aus. Was Sie hier wählen, können Sie später ändern.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>Das ließ sich nicht ändern: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>This machine has an accelerator, so the processor is only needed for models that don't run there.</source>
+      <translation>Dieser Rechner hat einen Beschleuniger; der Prozessor wird nur für Modelle gebraucht, die dort nicht laufen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>This processor can't compute models.</source>
+      <translation>Dieser Prozessor kann keine Modelle rechnen.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Welcome to Synapse</source>
+      <translation>Willkommen bei Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>What this machine can run</source>
+      <translation>Was dieser Rechner kann</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Where models are kept</source>
+      <translation>Wo Modelle liegen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>can run models</source>
+      <translation>kann Modelle ausführen</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Asked for by</source>
       <translation>Verlangt von</translation>
@@ -1821,6 +1901,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Show the welcome page again</source>
+      <translation>Begrüßungsseite wieder zeigen</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
       <source>Start with my session</source>
       <translation>Mit meiner Sitzung starten</translation>
     </message>
@@ -1828,11 +1913,6 @@
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
       <source>Text size</source>
       <translation>Textgröße</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
-      <source>That could not be changed: {reason}</source>
-      <translation>Das ließ sich nicht ändern: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
@@ -1849,11 +1929,6 @@
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>Default</source>
       <translation>Standard</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
-      <source>Fixed by {variable}</source>
-      <translation>Festgelegt durch {variable}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>

@@ -423,6 +423,86 @@
       <translation>Gniazdo</translation>
     </message>
     <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Choose models</source>
+      <translation>&amp;Wybierz modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Look again</source>
+      <translation>&amp;Sprawdź ponownie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>&amp;Start with my session</source>
+      <translation>&amp;Uruchamiaj z moją sesją</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Compute on the &amp;processor</source>
+      <translation>Obliczaj na &amp;procesorze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Computing on the processor</source>
+      <translation>Obliczanie na procesorze</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Fixed by {variable}</source>
+      <translation>Ustalone przez {variable}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>No supported accelerator was found, so models can only run on the processor. It is slower, and works.</source>
+      <translation>Nie znaleziono obsługiwanego akceleratora, więc modele mogą działać tylko na procesorze. To wolniejsze, ale działa.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Starting</source>
+      <translation>Uruchamianie</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Synapse runs models on this machine for all your apps. What you choose here can be changed later.</source>
+      <translation>Synapse uruchamia modele na tym komputerze dla wszystkich twoich aplikacji. To, co tu wybierzesz, można później zmienić.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>Nie udało się tego zmienić: {reason}</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>This machine has an accelerator, so the processor is only needed for models that don't run there.</source>
+      <translation>Ten komputer ma akcelerator, więc procesor jest potrzebny tylko modelom, które na nim nie działają.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>This processor can't compute models.</source>
+      <translation>Ten procesor nie może obliczać modeli.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Welcome to Synapse</source>
+      <translation>Witamy w Synapse</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>What this machine can run</source>
+      <translation>Co ten komputer może uruchomić</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>Where models are kept</source>
+      <translation>Gdzie są przechowywane modele</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/first_run.py"></location>
+      <source>can run models</source>
+      <translation>może uruchamiać modele</translation>
+    </message>
+    <message>
       <location filename="../app/synapse_app/pages/job_rows.py"></location>
       <source>Asked for by</source>
       <translation>Zlecone przez</translation>
@@ -1836,6 +1916,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
+      <source>Show the welcome page again</source>
+      <translation>Pokaż ponownie stronę powitalną</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
       <source>Start with my session</source>
       <translation>Uruchamiaj z moją sesją</translation>
     </message>
@@ -1843,11 +1928,6 @@
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>
       <source>Text size</source>
       <translation>Rozmiar tekstu</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/own_settings.py"></location>
-      <source>That could not be changed: {reason}</source>
-      <translation>Nie udało się tego zmienić: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
@@ -1864,11 +1944,6 @@
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>
       <source>Default</source>
       <translation>Domyślne</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/widgets/setting_row.py"></location>
-      <source>Fixed by {variable}</source>
-      <translation>Ustalone przez {variable}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/setting_row.py"></location>

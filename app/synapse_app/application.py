@@ -22,6 +22,7 @@ from synapse_app.i18n import Languages, tr
 from synapse_app.link import ServiceLink
 from synapse_app.notify import Notice, Notifier
 from synapse_app.pages import PAGES, PageContext
+from synapse_app.pages.first_run import FirstRunPage
 from synapse_app.preferences import Preferences, preferences_file
 from synapse_app.service_process import ServiceProcess
 from synapse_app.state import StateStore
@@ -138,8 +139,10 @@ class Application(QObject):
         return self._window
 
     def open(self, page: str | None = None) -> None:
-        """Show the window."""
+        """Show the window; without a page the one that was shown last, and the very first time the welcome."""
         self.link.wake()
+        if page is None and not self.preferences.first_run_done and self.window.current is None:
+            page = FirstRunPage.name
         self.window.open(page)
 
     # --- what happens ---

@@ -56,6 +56,7 @@ class Window(QMainWindow):
             item = QListWidgetItem()
             item.setData(_NAME, page.name)
             self.navigation.addItem(item)
+            item.setHidden(not page.listed)
         self._stack = QStackedWidget()
         self.banner = _Banner()
         self.banner.start.clicked.connect(context.commands.start_service)
@@ -78,7 +79,7 @@ class Window(QMainWindow):
         self.navigation.itemSelectionChanged.connect(self._selected)
         context.store.changed.connect(self._state_changed)
         context.theme.changed.connect(self._look_changed)
-        for number in range(1, len(pages) + 1):
+        for number in range(1, sum(page.listed for page in pages) + 1):  # those that aren't listed come last
             QShortcut(
                 QKeySequence(f"Ctrl+{number}"), self, lambda number=number: self.navigation.setCurrentRow(number - 1)
             )

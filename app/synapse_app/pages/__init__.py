@@ -7,6 +7,7 @@ from typing import Final
 from synapse_app.pages.activity import ActivityPage
 from synapse_app.pages.base import Page, PageContext
 from synapse_app.pages.connect import ConnectPage
+from synapse_app.pages.first_run import FirstRunPage
 from synapse_app.pages.jobs import JobsPage
 from synapse_app.pages.lanes import LanesPage
 from synapse_app.pages.models import ModelsPage
@@ -21,6 +22,7 @@ PAGES: Final[tuple[type[Page], ...]] = (
     ConnectPage,
     ActivityPage,
     SettingsPage,
+    FirstRunPage,
 )
 
 __all__ = ["PAGES", "Page", "PageContext"]

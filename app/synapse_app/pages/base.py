@@ -56,6 +56,8 @@ class Page(QWidget):
 
     name: ClassVar[str]
     icon: ClassVar[str]
+    listed: ClassVar[bool] = True
+    """Whether the navigation offers the page; one that isn't is opened by name."""
     scrolls: ClassVar[bool] = False
     """Whether the page as a whole scrolls where the window is too small for it, at large text for instance."""
 

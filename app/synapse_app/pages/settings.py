@@ -81,6 +81,7 @@ class SettingsPage(Page):
     def __init__(self, context: PageContext) -> None:
         super().__init__(context)
         self.own = OwnSettings(context.preferences, context.autostart)
+        self.own.welcome.clicked.connect(self._welcome)
         self.storage = StorageFolder()
         self.rows: dict[str, SettingRow] = {}
         self._headings: list[tuple[QLabel, Label]] = []
@@ -146,6 +147,9 @@ class SettingsPage(Page):
         row = SettingRow(setting, _NAMES.get(setting.name), _UNITS.get(setting.name))
         row.edited.connect(lambda value: self.spawn(self._change(row, value)))
         return row
+
+    def _welcome(self) -> None:
+        self.context.open_page("first_run")
 
     def _storage_chosen(self, wanted: str, path: str) -> None:
         self.spawn(self._change_storage(wanted, path))

@@ -50,18 +50,14 @@ class DetailsCard(QFrame):
         self.title.setObjectName("heading")
         self.note = Wrapping("muted")
         self.note.hide()
-        self._facts = QGridLayout()
-        self._facts.setHorizontalSpacing(2 * SPACE)
-        self._facts.setVerticalSpacing(SPACE // 2)
-        self._facts.setColumnStretch(1, 1)
-        self._rows: list[_FactRow] = []
+        self._facts = FactsGrid()
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(2 * SPACE, SPACE, 2 * SPACE, SPACE)
         column.setSpacing(SPACE)
         column.addWidget(self.title)
         column.addWidget(self.note)
-        column.addLayout(self._facts)
+        column.addWidget(self._facts)
         column.addStretch(1)
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
@@ -96,8 +92,33 @@ class DetailsCard(QFrame):
             self.note.setObjectName(wanted)
             self.note.style().unpolish(self.note)
             self.note.style().polish(self.note)
+        self._facts.show_facts(facts)
+
+    def fact(self, name: str) -> str | None:
+        """The value shown under ``name``."""
+        return self._facts.fact(name)
+
+    def copy_button(self, name: str) -> QPushButton | None:
+        """The button that copies the value shown under ``name``."""
+        return self._facts.copy_button(name)
+
+
+class FactsGrid(QWidget):
+    """Names and values in two columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(2 * SPACE)
+        self._grid.setVerticalSpacing(SPACE // 2)
+        self._grid.setColumnStretch(1, 1)
+        self._rows: list[_FactRow] = []
+
+    def show_facts(self, facts: Sequence[Fact]) -> None:
+        """Show these, in this order."""
         while len(self._rows) < len(facts):
-            self._rows.append(_FactRow(self._facts, len(self._rows)))
+            self._rows.append(_FactRow(self._grid, len(self._rows)))
         metrics = self.fontMetrics()
         widest = max((metrics.horizontalAdvance(fact.name) for fact in facts), default=0)
         room = min(widest + 4, _NAME_CHARS * metrics.averageCharWidth())

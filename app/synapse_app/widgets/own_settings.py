@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QWidget
 
 from synapse_app import figures
 from synapse_app.autostart import Autostart
@@ -43,6 +43,8 @@ class OwnSettings(QWidget):
         for kind, box in self.notices.items():
             box.clicked.connect(lambda shown, kind=kind: preferences.set_notices(kind, shown))
             self._form.addRow(box)
+        self.welcome = QPushButton()
+        self._form.addRow(self.welcome)
         self.retranslate()
         self.show_choices()
 
@@ -70,6 +72,7 @@ class OwnSettings(QWidget):
         self._texts(self.motion, [tr("As the system"), tr("Full"), tr("Reduced")])
         self._texts(self.text, [figures.percent(percent) for percent in TEXT_PERCENTS])
         self.autostart.setText(tr("Start with my session"))
+        self.welcome.setText(tr("Show the welcome page again"))
         names = {
             "downloads": tr("Notify me when a download is done or failed"),
             "self_checks": tr("Notify me when a self-check fails"),
