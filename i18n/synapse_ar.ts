@@ -778,8 +778,8 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lanes.py"></location>
-      <source>&amp;Keep loaded when nobody uses it</source>
-      <translation>أبقِه &amp;محمّلًا حين لا يستخدمه أحد</translation>
+      <source>&amp;Keep it loaded</source>
+      <translation>أبقِه &amp;محمّلًا</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lanes.py"></location>

@@ -754,8 +754,8 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lanes.py"></location>
-      <source>&amp;Keep loaded when nobody uses it</source>
-      <translation>Geladen &amp;lassen, auch wenn niemand sie benutzt</translation>
+      <source>&amp;Keep it loaded</source>
+      <translation>Geladen &amp;lassen</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lanes.py"></location>

@@ -760,8 +760,8 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lanes.py"></location>
-      <source>&amp;Keep loaded when nobody uses it</source>
-      <translation>&amp;Pozostaw wczytany, gdy nikt go nie używa</translation>
+      <source>&amp;Keep it loaded</source>
+      <translation>&amp;Pozostaw wczytany</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/pages/lanes.py"></location>

@@ -164,7 +164,7 @@ class Window(QMainWindow):
         # A style sheet's padding doesn't enlarge items of a list, so their size is given.
         theme = self._context.theme
         metrics = self.navigation.fontMetrics()
-        labels = [page.label() for page in self._kinds.values()]
+        labels = [page.label() for page in self._kinds.values() if page.listed]
         width = max(map(metrics.horizontalAdvance, labels), default=0) + theme.scaled(20) + 9 * SPACE
         for at in range(self.navigation.count()):
             self.navigation.item(at).setSizeHint(QSize(width, metrics.height() + 2 * SPACE))

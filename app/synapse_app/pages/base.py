@@ -152,7 +152,6 @@ def _scrolling(body: QVBoxLayout) -> QScrollArea:
     body.setContentsMargins(0, 0, 0, 0)
     area = QScrollArea()
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidgetResizable(True)
     area.setWidget(inside)
     return area

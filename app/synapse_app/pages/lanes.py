@@ -75,7 +75,7 @@ class LanesPage(Page):
         super().retranslate()
         self.load.setText(tr("&Load"))
         self.unload.setText(tr("&Unload"))
-        self.keep.setText(tr("&Keep loaded when nobody uses it"))
+        self.keep.setText(tr("&Keep it loaded"))
         self.browser.view.setAccessibleName(self.label())
         self.pause.retranslate()
 

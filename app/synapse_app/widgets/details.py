@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -119,11 +119,22 @@ class FactsGrid(QWidget):
         """Show these, in this order."""
         while len(self._rows) < len(facts):
             self._rows.append(_FactRow(self._grid, len(self._rows)))
-        metrics = self.fontMetrics()
-        widest = max((metrics.horizontalAdvance(fact.name) for fact in facts), default=0)
-        room = min(widest + 4, _NAME_CHARS * metrics.averageCharWidth())
         for row, fact in zip(self._rows, [*facts, *([None] * (len(self._rows) - len(facts)))], strict=True):
-            row.show_fact(fact, room)
+            row.show_fact(fact)
+        self._share()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share()
+
+    def _share(self) -> None:
+        """Give the names what they need, but not the room of the values."""
+        metrics = self.fontMetrics()
+        names = [row.fact.name for row in self._rows if row.fact is not None]
+        widest = max(map(metrics.horizontalAdvance, names), default=0) + 4
+        room = min(widest, _NAME_CHARS * metrics.averageCharWidth(), max(60, self.width() * 2 // 5))
+        for row in self._rows:
+            row.name.setFixedWidth(room)
 
     def fact(self, name: str) -> str | None:
         """The value shown under ``name``."""
@@ -140,30 +151,29 @@ class _FactRow:
 
     def __init__(self, grid: QGridLayout, at: int) -> None:
         self.fact: Fact | None = None
-        self._name = Wrapping("muted")
+        self.name = Wrapping("muted")
         self._value = Wrapping()
         self._line = Elided(Qt.TextElideMode.ElideMiddle)
         self.copy = QPushButton()
         self.copy.setObjectName("small")
         self.copy.clicked.connect(self._copied)
         top = Qt.AlignmentFlag.AlignTop
-        grid.addWidget(self._name, at, 0, top)
+        grid.addWidget(self.name, at, 0, top)
         grid.addWidget(self._value, at, 1, top)
         grid.addWidget(self._line, at, 1, Qt.AlignmentFlag.AlignVCenter)
         grid.addWidget(self.copy, at, 2, top)
 
-    def show_fact(self, fact: Fact | None, room: int) -> None:
+    def show_fact(self, fact: Fact | None) -> None:
         self.fact = fact
         one_line = fact is not None and fact.copies
-        self._name.setVisible(fact is not None)
+        self.name.setVisible(fact is not None)
         self._value.setVisible(fact is not None and not one_line)
         self._line.setVisible(one_line)
         self.copy.setVisible(one_line)
         if fact is None:
             return
-        self._name.setFixedWidth(room)
-        self._name.setText(fact.name)
-        self._name.setContentsMargins(0, SPACE // 2 if one_line else 0, 0, 0)  # in the middle of the button's line
+        self.name.setText(fact.name)
+        self.name.setContentsMargins(0, SPACE // 2 if one_line else 0, 0, 0)  # in the middle of the button's line
         self._value.setText(fact.value)
         self._value.setAccessibleName(f"{fact.name}: {fact.value}")
         self._line.show_text(fact.value)
