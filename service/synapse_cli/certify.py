@@ -7,31 +7,18 @@ from typing import Annotated
 
 import typer
 
-from synapse_wire import __version__
+from synapse_cli.options import program, version_option
 
-app = typer.Typer(
-    name="ckdev-synapse-certify",
-    help="Certify models of the catalog on declared hardware.",
-    epilog="Exit status: 0 certified, 1 not certified, 2 wrong usage, 130 interrupted.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = program(
+    "ckdev-synapse-certify",
+    "Certify models of the catalog on declared hardware.",
+    "Exit status: 0 certified, 1 not certified, 2 wrong usage, 130 interrupted.",
 )
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ckdev-synapse-certify {__version__}")
-        raise typer.Exit
 
 
 @app.callback()
 def certify(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    _version: Annotated[bool, version_option("ckdev-synapse-certify")] = False,
 ) -> None:
     """Certify models of the catalog on declared hardware."""
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from synapse_cli import exits
 from synapse_cli.commands import (
     call,
@@ -29,17 +27,12 @@ from synapse_cli.commands import (
     status,
     stop,
 )
-from synapse_wire import __version__
+from synapse_cli.options import program, version_option
 
-app = typer.Typer(
-    name="synapse",
-    help="Embeddings, reranking and small language models for the programs on this machine.",
-    epilog=exits.EXPLAINED,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = program(
+    "synapse",
+    "Embeddings, reranking and small language models for the programs on this machine.",
+    exits.EXPLAINED,
 )
 
 for family in (
@@ -49,17 +42,9 @@ for family in (
     family.register(app)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"synapse {__version__}")
-        raise typer.Exit
-
-
 @app.callback()
 def synapse(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    _version: Annotated[bool, version_option("synapse")] = False,
 ) -> None:
     """Embeddings, reranking and small language models for the programs on this machine."""
 

@@ -9,27 +9,16 @@ import typer
 
 from synapse_cli.operator import aliases, lanes, models, work
 from synapse_cli.operator.session import EXPLAINED, Options
-from synapse_wire import __version__
+from synapse_cli.options import program, version_option
 
-app = typer.Typer(
-    name="ck-synapse-opctl",
-    help="Operate a running Synapse service.",
-    epilog=EXPLAINED,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = program(
+    "ck-synapse-opctl",
+    "Operate a running Synapse service.",
+    EXPLAINED,
 )
 
 for family in (lanes, models, aliases, work):
     family.register(app)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ck-synapse-opctl {__version__}")
-        raise typer.Exit
 
 
 @app.callback()
@@ -40,9 +29,7 @@ def opctl(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")] = False,
     timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait for one answer.")] = 60.0,
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    _version: Annotated[bool, version_option("ck-synapse-opctl")] = False,
 ) -> None:
     """Operate a running Synapse service. Options stand before the command."""
     context.obj = Options(home, as_json, timeout)

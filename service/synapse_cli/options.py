@@ -1,11 +1,13 @@
-"""Options that many commands share, so that they read the same everywhere."""
+"""What the three programs and many commands share, so that they behave and read the same everywhere."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from synapse_wire import __version__
 
 Home = Annotated[
     Path | None,
@@ -19,3 +21,28 @@ Home = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
 ModelId = Annotated[str, typer.Argument(metavar="MODEL_ID", help="The id of a model, as `synapse models` shows it.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the job is done.")]
+
+
+def program(name: str, about: str, exits: str) -> typer.Typer:
+    """A program of ours without its commands; ``exits`` tells its exit statuses."""
+    return typer.Typer(
+        name=name,
+        help=about,
+        epilog=exits,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def version_option(name: str) -> Any:
+    """The option ``--version`` of a program."""
+
+    def tell(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"{name} {__version__}")
+            raise typer.Exit
+
+    return typer.Option("--version", callback=tell, is_eager=True, help="Print the version.")
