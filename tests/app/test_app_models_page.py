@@ -101,13 +101,12 @@ def test_a_model_is_installed_loaded_refused_to_leave_unloaded_and_removed(tray:
     install(tray, page, GOOD)
     assert page.browser.card.fact("Self-check") == "when it is first loaded"
     page.load.click()
-    tray.until(lambda: page.unload.isVisible(), "it is loaded")
-    assert (shown(page), page.browser.card.fact("Self-check")) == ("ready", "passed")
+    tray.until(lambda: (shown(page), page.browser.card.fact("Self-check")) == ("ready", "passed"), "it is loaded")
     page.remove.click()
     assert f"ready: {GOOD}-cpu" in page._problem.text()
     assert tray.state.catalog[GOOD].install_state == "installed"
     page.unload.click()
-    tray.until(lambda: page.load.isVisible(), "it is unloaded")
+    tray.until(lambda: page.load.isVisible() and page.load.isEnabled(), "it is unloaded")
     page.remove.click()
     assert (page.undo.isVisible(), shown(page), page._problem.text()) == (True, "is being removed", "")
     page.undo.button.click()
@@ -188,6 +187,6 @@ def test_enter_does_what_comes_first(tray: TrayApp, page: ModelsPage, qtbot: obj
     choose(page, GOOD)
     page.browser.view.setFocus()
     QTest.keyClick(page.browser.view, Qt.Key.Key_Return)
-    tray.until(lambda: page.load.isVisible(), "Enter downloads")
+    tray.until(lambda: page.load.isVisible() and page.load.isEnabled(), "Enter downloads")
     QTest.keyClick(page.browser.view, Qt.Key.Key_Return)
     tray.until(lambda: page.unload.isVisible(), "and then loads")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QSize, QTimer
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -52,9 +52,7 @@ class ModelsPage(Page):
     def __init__(self, context: PageContext) -> None:
         super().__init__(context)
         self._certificate: tuple[str, r.ProbeReport] | None = None
-        self.search = QLineEdit()
-        self.search.setClearButtonEnabled(True)
-        self.search.setMinimumWidth(context.theme.scaled(280))
+        self.search = SearchLine()
         self.filter = QComboBox()
         for which in FILTERS:
             self.filter.addItem("", which)
@@ -342,6 +340,17 @@ class ModelsPage(Page):
                 problem = Problem(f"{problem.code}_named", text, problem.details)
             self.show_problem(problem)
         self._narrowed()
+
+
+class SearchLine(QLineEdit):
+    """As wide as a few words, and narrower where there is no room for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setClearButtonEnabled(True)
+
+    def sizeHint(self) -> QSize:
+        return QSize(32 * self.fontMetrics().averageCharWidth(), super().sizeHint().height())
 
 
 class Strip(QFrame):
