@@ -154,11 +154,12 @@ async def test_a_deadline_before_the_end_of_the_load_wait_is_deadline_exceeded(d
     assert (await refused(desk.query(deadline_ms=50))).code == "deadline_exceeded"
 
 
-@pytest.mark.usefixtures("short_load_wait")
 async def test_a_load_within_the_wait_is_waited_for(desk: EmbedDesk) -> None:
     desk.loader.hold = asyncio.Event()
     asking = asyncio.create_task(desk.query())
+    await until(lambda: desk.lane.state == "loading")
     await asyncio.sleep(0.03)
+    assert not asking.done()
     desk.loader.hold.set()
     assert (await asking)["dims"] == 4
 

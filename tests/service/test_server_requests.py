@@ -334,13 +334,13 @@ async def test_a_trickle_of_bytes_does_not_extend_the_time_of_a_line(handlers: H
 
 
 async def test_an_idle_connection_is_not_a_line_that_does_not_end(handlers: Handlers) -> None:
-    async with serving(handlers.router, limits=Limits(line_seconds=0.05)) as running:
+    async with serving(handlers.router, limits=Limits(line_seconds=0.3)) as running:
         client = await running.connect()
         client.send(b'{"jsonrpc":"2.0","id":1,"method":"probe.report"')
         await asyncio.sleep(0.01)  # a read of its own, so that the service sees a line begin
         client.send(b"}\n")
         assert (await client.reply())["id"] == 1
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.5)
         assert (await client.call("probe.report"))["result"] == {"model_id": None}
 
 
