@@ -295,7 +295,18 @@ def database_check(opening: Opening) -> Check:
                 facts=facts,
             )
         if opening.problem is not None:
-            return Diagnostic(check="database", status="warning", summary=opening.problem, facts=facts)
+            return Diagnostic(
+                check="database",
+                status="warning",
+                summary=f"at the start of the service: {opening.problem}",
+                remedy=(
+                    f"It was begun anew, and the old file is kept as {opening.kept}. Download and load your models"
+                    " again: files that are still here are not fetched twice"
+                    if opening.state == "rebuilt"
+                    else "Look whether your latest models and jobs are there, and ask again for those that are not"
+                ),
+                facts=facts,
+            )
         return Diagnostic(check="database", status="ok", summary=f"{opening.path} is in use", facts=facts)
 
     return check_database

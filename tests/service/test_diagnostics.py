@@ -155,7 +155,11 @@ def test_how_the_database_was_found_is_told(paths: Paths) -> None:
     sound = found(diagnostics.database_check(Opening("opened", paths.database)))
     assert (sound.status, sound.facts) == ("ok", {"path": str(paths.database), "state": "opened", "bytes": 5})
     rebuilt = found(diagnostics.database_check(Opening("rebuilt", paths.database, "was damaged", Path("/kept"))))
-    assert (rebuilt.status, rebuilt.summary) == ("warning", "was damaged")
+    assert (rebuilt.status, rebuilt.summary) == ("warning", "at the start of the service: was damaged")
+    assert "kept as /kept. Download and load your models again" in str(rebuilt.remedy)
+    recovered = found(diagnostics.database_check(Opening("recovered", paths.database, "lacks a log")))
+    assert recovered.status == "warning"
+    assert "your latest models and jobs" in str(recovered.remedy)
     assert isinstance(rebuilt.facts, dict)
     assert rebuilt.facts["kept"] == "/kept"
 

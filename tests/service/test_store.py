@@ -254,7 +254,7 @@ def test_a_forked_child_cant_use_the_connections_of_its_parent(path: Path) -> No
 
 
 async def test_closing_finishes_what_is_queued(path: Path, clock: FakeClock) -> None:
-    for round_number in range(20):
+    for round_number in range(25):
         store = Store.open(path, clock)
         tasks = [asyncio.create_task(store.write(pin(f"{round_number:02d}-{number:02d}"))) for number in range(30)]
         await asyncio.sleep(0)
@@ -279,7 +279,7 @@ def test_closing_amid_writers_loses_no_acknowledged_write(path: Path, clock: Fak
                 return
             acknowledged.append(f"{name}-{number}")
 
-    for round_number in range(20):
+    for round_number in range(25):
         store = Store.open(path, clock)
         names = [f"{round_number}-{thread}" for thread in range(4)]
         threads = [threading.Thread(target=write_until_closed, args=(store, name)) for name in names]
