@@ -112,7 +112,7 @@ def isolated(value: object) -> str:
     text = str(value)
     if text.startswith(FSI):
         return text
-    leftward = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
+    leftward = not text.isascii() and any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
     return f"{FSI}{text}{PDI}" if leftward or QLocale().textDirection() is not _LTR else text
 
 

@@ -23,6 +23,7 @@ state               meaning                                                  lea
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -34,6 +35,8 @@ from synapse_app.problems import Problem
 from synapse_wire import __version__
 from synapse_wire import results as r
 
+DRAW_PAUSE_S: Final = 0.2
+"""Least time between two announcements of a stream of changes."""
 LOG_ENTRIES: Final = 2000
 """Log entries that are kept for the activity page; older ones leave and are counted."""
 
@@ -116,17 +119,19 @@ class StateStore(QObject):
     """Holds the latest picture. ``changed`` carries the picture shown before and the new one.
 
     Several changes within one turn of the event loop are announced together: what arrives in one read of the socket
-    is drawn once.
+    is drawn once. A change that comes alone is announced at once; of a stream of them, at most five a second, because
+    events of several topics arrive ten times a second each, and drawing costs more than reading them.
     """
 
     changed = Signal(object, object)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(parent)
+        self._clock = clock
+        self._announced_at = float("-inf")
         self._state = self._announced = AppState()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(0)
         self._timer.timeout.connect(self.announce)
 
     @property
@@ -137,12 +142,14 @@ class StateStore(QObject):
         """Replace the picture by what ``reducer`` makes of it, and announce it soon if that is another one."""
         self._state = reducer(self._state)
         if self._state is not self._announced and not self._timer.isActive():
-            self._timer.start()
+            rest_s = DRAW_PAUSE_S - (self._clock() - self._announced_at)
+            self._timer.start(round(1000 * max(0.0, rest_s)))
         return self._state
 
     def announce(self) -> None:
         """Tell listeners now about what was applied."""
         self._timer.stop()
+        self._announced_at = self._clock()
         before, self._announced = self._announced, self._state
         if before is not self._state:
             self.changed.emit(before, self._state)

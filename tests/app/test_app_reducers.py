@@ -135,3 +135,17 @@ def test_several_changes_in_one_turn_are_announced_once(qapp: object) -> None:
     store.announce()
     store.announce()
     assert heard == [(0, 2)]
+
+
+def test_a_stream_of_changes_is_announced_five_times_a_second_and_a_single_one_at_once(qapp: object) -> None:
+    now = [100.0]
+    store = StateStore(clock=lambda: now[0])
+    waits: list[int] = []
+    for number in range(4):
+        store.apply(lambda state, number=number: reducers.happened(state, event("jobs", job("a", number))))
+        waits.append(store._timer.interval())
+        store.announce()
+        now[0] += 0.15
+    now[0] += 60
+    store.apply(lambda state: reducers.happened(state, event("jobs", job("a", 9))))
+    assert [*waits, store._timer.interval()] == [0, 50, 50, 50, 0]

@@ -158,13 +158,14 @@ def _scrolling(report: Report, environ: dict[str, str], service: ServiceProcess)
         rows = running.ask("show", "models")["rows"]
         assert rows == ROWS, rows
         found = running.ask("scroll")
-        milliseconds = sorted(1000 * seconds for seconds in found["paints"])
+        used, clock = (sorted(1000 * took[kind] for took in found["paints"]) for kind in (0, 1))
+        last = int(len(used) * 0.99)
         report.at_most(
-            f"tray: painting while scrolling {ROWS} rows, 99th percentile",
-            milliseconds[int(len(milliseconds) * 0.99)],
+            f"tray: processor time of painting while scrolling {ROWS} rows, 99th percentile",
+            used[last],
             "ms",
             8,
-            f"median {statistics.median(milliseconds):.1f} ms, {len(milliseconds)} paintings",
+            f"median {statistics.median(used):.1f}; by the clock {clock[last]:.1f}, {statistics.median(clock):.1f}",
         )
         report.at_most("tray: socket calls while painting", len(found["socket_calls"]), "", 0)
 

@@ -24,7 +24,8 @@ from synapse_app.pages import PAGES
 from synapse_app.widgets.lists import RowsView
 
 painting = False
-paints: list[float] = []
+paints: list[tuple[float, float]] = []
+"""Of each painting: what it took of the processor, and by the clock."""
 socket_calls: list[str] = []
 
 
@@ -131,10 +132,10 @@ def _instrument() -> None:
 
     def paint(self: RowsView, event: QPaintEvent) -> None:
         global painting
-        painting, began = True, time.perf_counter()
+        painting, began, used = True, time.perf_counter(), time.thread_time()
         super(RowsView, self).paintEvent(event)
         painting = False
-        paints.append(time.perf_counter() - began)
+        paints.append((time.thread_time() - used, time.perf_counter() - began))
         if held:
             held[0].painted(self)
 

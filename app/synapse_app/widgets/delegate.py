@@ -98,7 +98,7 @@ class RowDelegate(QStyledItemDelegate):
             font.setFamilies(["monospace"])
             font.setStyleHint(QFont.StyleHint.Monospace)
             # What a machine writes is read from the left in every language.
-            shown = QFontMetrics(font).elidedText(look.title, Qt.TextElideMode.ElideRight, rest.width())
+            shown = _fitted(QFontMetrics(font), look.title, rest.width())
             painter.setFont(font)
             painter.setPen(QColor(tokens.text))
             painter.drawText(rest, _MACHINE, shown)
@@ -147,7 +147,7 @@ class RowDelegate(QStyledItemDelegate):
         )
         painter.setPen(colour)
         painter.setFont(option.font)
-        painter.drawText(place, _CENTRE, metrics.elidedText(text, Qt.TextElideMode.ElideRight, width))
+        painter.drawText(place, _CENTRE, _fitted(metrics, text, width))
         return self._mirrored(option, line, line.adjusted(0, 0, -width - 2 * SPACE, 0))
 
     def _text(
@@ -156,11 +156,18 @@ class RowDelegate(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(colour)
         side = QStyle.visualAlignment(option.direction, Qt.AlignmentFlag.AlignLeft)
-        shown = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, place.width())
+        shown = _fitted(QFontMetrics(font), text, place.width())
         painter.drawText(place, int(side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute), shown)
 
     def _mirrored(self, option: QStyleOptionViewItem, whole: QRect, part: QRect) -> QRect:
         return QStyle.visualRect(option.direction, whole, part)
+
+
+def _fitted(metrics: QFontMetrics, text: str, width: int) -> str:
+    # Measuring costs a third of eliding, and most texts fit.
+    if metrics.horizontalAdvance(text) <= width:
+        return text
+    return metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
 
 
 _MACHINE: Final = int(

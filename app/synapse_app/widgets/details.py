@@ -164,6 +164,8 @@ class _FactRow:
         grid.addWidget(self.copy, at, 2, top)
 
     def show_fact(self, fact: Fact | None) -> None:
+        if fact is not None and fact == self.fact:
+            return  # most facts stay as they are from event to event
         self.fact = fact
         one_line = fact is not None and fact.copies
         self.name.setVisible(fact is not None)

@@ -36,6 +36,8 @@ class Elided(Plain):
         super().__init__(parent)
         self._mode = mode
         self._whole = ""
+        self._fitted: tuple[str, int] | None = None
+        """What was fitted into which width last, in the present font."""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_text(self, text: str) -> None:
@@ -60,11 +62,20 @@ class Elided(Plain):
         super().resizeEvent(event)
         self._fit()
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fitted = None
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        self._fit()  # the font may have changed
+        self._fit()
         super().paintEvent(event)
 
     def _fit(self) -> None:
+        fitted = (self._whole, self.width())
+        if fitted == self._fitted:
+            return
+        self._fitted = fitted
         shown = self.fontMetrics().elidedText(self._whole.replace("\n", " "), self._mode, max(1, self.width() - 2))
         if shown != self.text():
             self.setText(shown)
