@@ -116,6 +116,7 @@ class ServiceLink:
     def woke(self) -> None:
         """The machine slept: look at everything again, and for a sign of life at once."""
         self._store.apply(reducers.woke)
+        self._store.announce()  # shown however soon it is over
         self._pulse_now.set()
         self.read_again()
         self.wake()
