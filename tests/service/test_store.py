@@ -252,9 +252,11 @@ def test_a_forked_child_cant_use_the_connections_of_its_parent(path: Path) -> No
 
 # --- shutting down ---
 
+ROUNDS = 25
+
 
 async def test_closing_finishes_what_is_queued(path: Path, clock: FakeClock) -> None:
-    for round_number in range(25):
+    for round_number in range(ROUNDS):
         store = Store.open(path, clock)
         tasks = [asyncio.create_task(store.write(pin(f"{round_number:02d}-{number:02d}"))) for number in range(30)]
         await asyncio.sleep(0)
@@ -262,7 +264,7 @@ async def test_closing_finishes_what_is_queued(path: Path, clock: FakeClock) -> 
         await asyncio.gather(*tasks)
     assert not path.with_name("synapse.db-wal").exists()
     store = Store.open(path, clock)
-    assert len(await store.read(pins)) == 600
+    assert len(await store.read(pins)) == ROUNDS * 30
     await store.close()
 
 
@@ -279,7 +281,7 @@ def test_closing_amid_writers_loses_no_acknowledged_write(path: Path, clock: Fak
                 return
             acknowledged.append(f"{name}-{number}")
 
-    for round_number in range(25):
+    for round_number in range(ROUNDS):
         store = Store.open(path, clock)
         names = [f"{round_number}-{thread}" for thread in range(4)]
         threads = [threading.Thread(target=write_until_closed, args=(store, name)) for name in names]
@@ -290,7 +292,7 @@ def test_closing_amid_writers_loses_no_acknowledged_write(path: Path, clock: Fak
         store.close_sync()
         for thread in threads:
             thread.join()
-    assert refused == ["closed"] * 80
+    assert refused == ["closed"] * 4 * ROUNDS
     store = Store.open(path, clock)
     assert store.read_sync(pins) == sorted(acknowledged)
     store.close_sync()
