@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from PySide6.QtTest import QAbstractItemModelTester
@@ -58,3 +59,24 @@ def test_a_selected_row_stays_selected_while_others_come_and_go(model: RowsModel
     view.setCurrentIndex(model.index(1))
     model.show(rows("xabdc", 5))
     assert view.currentIndex().data(ROW_ROLE) == Row("b", 5)
+
+
+def test_a_row_that_changed_is_painted_and_its_neighbours_are_not(qtbot: Any, qapp: QApplication) -> None:
+    painted: list[str] = []
+
+    def look(row: tuple[str, int]) -> Look:
+        painted.append(row[0])
+        return Look(title=f"{row[0]} {row[1]}")
+
+    model: RowsModel[tuple[str, int]] = RowsModel(lambda row: row[0], str)
+    model.show([("a", 1), ("b", 1), ("c", 1)])
+    view = RowsView(model, Theme(qapp), look)
+    qtbot.addWidget(view)
+    view.resize(400, 400)
+    view.show()
+    qtbot.waitUntil(lambda: {"a", "b", "c"} <= set(painted))
+    qapp.processEvents()
+    painted.clear()
+    model.show([("a", 1), ("b", 2), ("c", 1)])
+    qtbot.waitUntil(lambda: "b" in painted)
+    assert set(painted) == {"b"}

@@ -162,10 +162,12 @@ class _FactRow:
         grid.addWidget(self._value, at, 1, top)
         grid.addWidget(self._line, at, 1, Qt.AlignmentFlag.AlignVCenter)
         grid.addWidget(self.copy, at, 2, top)
+        for widget in (self.name, self._value, self._line, self.copy):
+            widget.hide()
 
     def show_fact(self, fact: Fact | None) -> None:
-        if fact is not None and fact == self.fact:
-            return  # most facts stay as they are from event to event
+        if fact == self.fact:
+            return  # also so that "Copied" stays for as long as it is true
         self.fact = fact
         one_line = fact is not None and fact.copies
         self.name.setVisible(fact is not None)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QSize, Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from synapse_app.theme import Theme
 from synapse_app.widgets.delegate import Look, RowDelegate
+from synapse_app.widgets.rows import Index
 
 
 class RowsView(QListView):
@@ -34,6 +36,18 @@ class RowsView(QListView):
         self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         theme.changed.connect(self._look_changed)
+
+    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
+        # Qt lays the whole list out again for every row that changed; ours are of one height, so those rows are painted
+        # and nothing else. A screen reader is told by Qt's own way.
+        if QAccessible.isActive():
+            super().dataChanged(first, last, roles)
+            return
+        shown = self.viewport().rect()
+        for at in range(first.row(), last.row() + 1):
+            place = self.visualRect(self.model().index(at, 0))
+            if place.intersects(shown):
+                self.viewport().update(place)
 
     def sizeHint(self) -> QSize:
         return QSize(320, 3 * max(1, self.sizeHintForRow(0)))
