@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from fixtures.service_process import ServiceProcess, running_service
 from fixtures.tray_app import TrayApp
 from synapse_app.pages.models import ModelsPage
 from synapse_app.state import LinkState
-from synapse_wire import results as r
 
 GOOD, WRONG, BIG = "tiny-bert", "tiny-modernbert", "big"
 MODEL = path_of(BIG, "model")
@@ -192,29 +190,3 @@ def test_enter_does_what_comes_first(tray: TrayApp, page: ModelsPage, qtbot: obj
     tray.until(lambda: page.load.isVisible() and page.load.isEnabled(), "Enter downloads")
     QTest.keyClick(page.browser.view, Qt.Key.Key_Return)
     tray.until(lambda: page.unload.isVisible(), "and then loads")
-
-
-def test_progress_is_drawn_as_often_as_it_can_be_read_and_ends_at_once(
-    tmp_path: Path, start_tray: Callable[..., TrayApp], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tray = start_tray(tmp_path / "home")
-    page = tray.page(ModelsPage)
-    tray.turn(0.1)
-    drawn: list[int] = []
-    monkeypatch.setattr(page, "_show_rows", lambda state: drawn.append(state.downloads["d"].bytes_done))
-
-    def told(done: int, state: str = "downloading") -> None:
-        row = r.DownloadRow(job_id="d", catalog_id="m", state=state, bytes_done=done, bytes_total=99, created_ms=1)
-        tray.app.store.apply(lambda before: replace(before, downloads={"d": row}))
-        tray.app.store.announce()
-
-    told(1)
-    assert drawn == [1]
-    for done in range(2, 8):
-        told(done)
-    assert drawn == [1]
-    told(99, "committed")
-    assert drawn == [1, 99]
-    told(99, "downloading")
-    told(50)
-    tray.until(lambda: drawn[-1] == 50, "what came last is drawn")

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -34,9 +34,6 @@ from synapse_app.state import AppState, StateStore
 from synapse_app.tasks import Tasks
 from synapse_app.theme import SPACE, Theme
 from synapse_app.tray import status_line
-
-PROGRESS_MS: Final = 300
-"""How often progress is drawn at most."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +89,6 @@ class Page(QWidget):
             whole.addWidget(_scrolling(self.body), 1)
         else:
             whole.addLayout(self.body, 1)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(PROGRESS_MS)
-        self._soon.timeout.connect(self._draw_progress)
         context.store.changed.connect(self._changed)
 
     # --- for pages ---
@@ -118,17 +111,6 @@ class Page(QWidget):
         if listing not in state.offers:
             return tr("The service is older than this application. Install both in one version.")
         return tr("Reading…")
-
-    def soon(self) -> None:
-        """Have :meth:`show_progress` called shortly, once for all that happens until then.
-
-        For what becomes different many times a second and is read by people: it costs as much as they can follow.
-        """
-        if not self._soon.isActive():
-            self._soon.start()
-
-    def show_progress(self, state: AppState) -> None:
-        """Draw what :meth:`soon` was called for."""
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Run ``work`` beside everything else; it is cancelled when the application ends."""
@@ -157,10 +139,6 @@ class Page(QWidget):
     def _changed(self, before: AppState, after: AppState) -> None:
         if self.isVisible():
             self._draw()
-
-    def _draw_progress(self) -> None:
-        if self.isVisible():
-            self.show_progress(self.context.store.state)
 
     def _draw(self) -> None:
         before, self._shown = self._shown, self.context.store.state

@@ -12,7 +12,6 @@ from synapse_app.commands import Outcome, Refused
 from synapse_app.i18n import tr
 from synapse_app.pages import job_rows
 from synapse_app.pages.base import Page, PageContext
-from synapse_app.pages.model_rows import only_progress
 from synapse_app.state import AppState
 from synapse_app.widgets.browser import Browser
 from synapse_app.widgets.delegate import Look
@@ -55,16 +54,9 @@ class JobsPage(Page):
         self.browser.view.setAccessibleName(self.label())
 
     def show_state(self, before: AppState | None, after: AppState) -> None:
-        if before is None or before.link is not after.link or before.read is not after.read:
+        parts = ("jobs", "link", "read")
+        if before is None or any(getattr(before, part) is not getattr(after, part) for part in parts):
             self._show_rows(after)
-        elif before.jobs is not after.jobs:
-            if only_progress(before.jobs, after.jobs):
-                self.soon()
-            else:
-                self._show_rows(after)
-
-    def show_progress(self, state: AppState) -> None:
-        self._show_rows(state)
 
     def _show_rows(self, state: AppState) -> None:
         rows = [job for job in state.jobs.values() if job_rows.passes(job, self.filter.currentData())]

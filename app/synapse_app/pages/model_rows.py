@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from msgspec import UNSET
 
@@ -28,8 +28,6 @@ LOW_BYTES: Final = 2 * 10**9
 RUNNING: Final = ("queued", "downloading", "verifying")
 
 Filter = Literal["all", "installed", "runnable", "embed", "rerank", "own"]
-Running = TypeVar("Running", r.DownloadRow, r.JobRow)
-
 FILTERS: Final[tuple[Filter, ...]] = ("all", "installed", "runnable", "embed", "rerank", "own")
 
 _INSTALLED: Final[Mapping[str, Callable[[], str]]] = {
@@ -140,11 +138,6 @@ def _passes(entry: ModelEntry, which: Filter) -> bool:
 def _searched(entry: ModelEntry) -> str:
     description = "" if entry.model is None else entry.model.description
     return f"{entry.key} {entry.name} {description}".casefold()
-
-
-def only_progress(before: Mapping[str, Running], after: Mapping[str, Running]) -> bool:
-    """Whether the same jobs or downloads are in the same states, and nothing but their progress differs."""
-    return {name: row.state for name, row in before.items()} == {name: row.state for name, row in after.items()}
 
 
 def state_word(entry: ModelEntry) -> str:

@@ -150,22 +150,14 @@ class ModelsPage(Page):
         self.own.retranslate()
 
     def show_state(self, before: AppState | None, after: AppState) -> None:
-        parts = ("catalog", "lanes", "work", "usage", "link", "read")
+        parts = ("catalog", "lanes", "work", "downloads", "usage", "link", "read")
         if before is None or any(getattr(before, part) is not getattr(after, part) for part in parts):
             self._show_rows(after)
-        elif before.downloads is not after.downloads:
-            if model_rows.only_progress(before.downloads, after.downloads):
-                self.soon()
-            else:
-                self._show_rows(after)
         if before is None or before.usage is not after.usage:
             self._show_disk(after)
         if before is None:
             self._show_news()
         self.own.show_state(after)
-
-    def show_progress(self, state: AppState) -> None:
-        self._show_rows(state)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
