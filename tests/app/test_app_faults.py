@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import pytest
 from fixtures.catalog import SmallCatalog, path_of, small_files
 from fixtures.fake_connection import FakeCall
 from fixtures.fake_service import FakeService, model_row, short_folder
-from fixtures.faulty_disks import small_disk
+from fixtures.faulty_disks import fill, small_disk
 from fixtures.mirror import Mirror, running_mirror
 from fixtures.processes import alive, wait_until
 from fixtures.service_process import ServiceProcess, running_service
@@ -199,10 +198,9 @@ def test_a_disk_that_fills_up_during_a_download_is_told_and_can_be_tried_again(
         tray.connected()
         shown: list[Any] = []
         monkeypatch.setattr(tray.app.notifier, "_show", shown.append)
-        filler = disk / "filler"
         tray.run(tray.app.commands.download("big"))
         tray.until(lambda: any(row.bytes_done > 0 for row in tray.state.downloads.values()), "the download runs")
-        filler.write_bytes(bytes(shutil.disk_usage(disk).free - (1 << 20)))
+        filler = fill(disk, left=1 << 20)
         hold.set()
         tray.until(lambda: [row.state for row in tray.state.downloads.values()] == ["failed"], "it failed")
         tray.until(lambda: bool(shown), "there is a notice")
