@@ -128,6 +128,7 @@ def test_ten_thousand_log_entries_a_second_are_cut_counted_and_leave_the_window_
         ]
         turn = time.monotonic()
         tray.app.store.apply(lambda state, entries=entries: _logged(state, entries))
+        tray.app.store.announce()
         tray.turn()
         page.view.viewport().repaint()
         slowest = max(slowest, time.monotonic() - turn)

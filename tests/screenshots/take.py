@@ -1,17 +1,14 @@
 """Photographs of the tray application on a real screen: ``make screenshots``, or ``take.py FOLDER [VARIANT ...]``.
 
 Each variant gets a screen of its own with a window manager, a message bus and a panel that shows icons (lxqt-panel).
-The application is started as a user starts it, over a real service with a model of its own, a running download and a
+The application is started as a user starts it, over a real service with models of one's own and a
 running job. Its icon is looked for by its colour and clicked, its pages are opened with their keys, and what is on the
 screen is kept. Says for each variant where the icon was. Needs what packaging/linux/system-packages.sh installs.
 """
 
 from __future__ import annotations
 
-import http.server
-import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -33,7 +30,6 @@ from fixtures.screen import screen
 from fixtures.service_process import ServiceProcess, load_and_probe, running_service
 from synapse_app.pages import PAGES
 from synapse_client import Client
-from synapse_resources import read
 
 ICON = QColor("#2f6fed")
 TEXTS = (
@@ -66,6 +62,7 @@ class Variant:
     name: str
     preferences: tuple[str, ...] = ("theme=light", "language=en")
     environ: dict[str, str] = field(default_factory=dict)
+    first_run: bool = False
     width: int = 1280
     height: int = 800
 
@@ -75,6 +72,7 @@ VARIANTS = (
     Variant("dark", ("theme=dark", "language=en")),
     Variant("rtl", ("theme=light", "language=ar")),
     Variant("scaled", environ={"QT_SCALE_FACTOR": "1.5"}, width=1600, height=1100),
+    Variant("welcome", first_run=True),
     Variant("small", ("theme=light", "language=de"), width=800, height=600),
 )
 
@@ -93,7 +91,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _take(variant: Variant, service: ServiceProcess, work: Path, folder: Path) -> bool:
-    lines = ["[General]", "first_run_done=yes", *variant.preferences]
+    done = "no" if variant.first_run else "yes"
+    lines = ["[General]", f"first_run_done={done}", *variant.preferences]
     (service.home / "config").mkdir(mode=0o700, exist_ok=True)
     (service.home / "config" / "tray.ini").write_text("\n".join(lines) + "\n")
     with ExitStack() as stack:
@@ -111,7 +110,12 @@ def _take(variant: Variant, service: ServiceProcess, work: Path, folder: Path) -
         stack.enter_context(_running(command, environ | variant.environ))
         time.sleep(5)
         camera = Camera(environ, folder, variant.name)
+        if variant.first_run:
+            camera.shot("first_run")
+            return True
         for number, page in enumerate(PAGES, start=1):
+            if page.name == "first_run":
+                continue  # it has left the navigation
             camera.keys(f"ctrl+{number}")
             time.sleep(1.2)
             if page.name == "playground":
@@ -147,7 +151,9 @@ class Camera:
     def compare(self, texts: Sequence[str]) -> None:
         """Fill in the first panel of the playground with the keyboard alone: tabs, model, texts, back to the button."""
         self.keys("Tab", "Tab", "Tab")
-        self._run("xdotool", "type", "--delay", "15", "\n".join(texts))
+        for text in texts:
+            self._run("xdotool", "type", "--delay", "15", text)
+            self.keys("Return")
         self.keys("shift+Tab", "space")
         time.sleep(2.0)
 
@@ -196,17 +202,13 @@ def _running(command: list[str], environ: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _busy_service(home: Path) -> Iterator[ServiceProcess]:
-    """A service that somebody works with: the shipped catalog, a model of one's own, a download, a job."""
-    with (
-        _slow_mirror() as base,
-        running_service(home, environ={"SYNAPSE_HF_BASE_URL": base}, arguments=("--cpu-lanes",)) as service,
-    ):
+    """A service that somebody works with: the shipped catalog, two models of one's own, a job."""
+    with running_service(home, arguments=("--cpu-lanes",)) as service:
         stop = threading.Event()
         worker = threading.Thread(target=_work, args=(service, stop))
         with service.client() as client:
             load_and_probe(client, "my-notes", tiny_model("bert"), max_tokens=512, overlength="truncate")
             load_and_probe(client, "my-judge", tiny_model("modernbert-reranker"), task="rerank", max_tokens=400)
-            client.models_download(client.models_catalog().models[0].id)
         worker.start()
         try:
             yield service
@@ -225,42 +227,6 @@ def _work(service: ServiceProcess, stop: threading.Event) -> None:
             for _ in client.embed_all("my-notes", texts, request_key=f"notes-{number}"):
                 if stop.is_set():
                     return
-
-
-@contextmanager
-def _slow_mirror() -> Iterator[str]:
-    """Sends the files of the shipped catalog at a leisurely pace, all zeros."""
-    sizes: dict[str, int] = {}
-    for entry in json.loads(read("catalog.json"))["entries"]:
-        for file in entry["files"].values():
-            sizes[f"{entry['upstream']['hf_repo']}/{file['path']}"] = file["size"]
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            size = sizes.get(re.sub(r"/resolve/[0-9a-f]+/", "/", self.path).lstrip("/"), 0)
-            self.send_response(200)
-            self.send_header("Content-Length", str(size))
-            self.end_headers()
-            try:
-                if size < 50_000_000:
-                    self.wfile.write(bytes(size))
-                    return
-                for _ in range(1000):
-                    self.wfile.write(bytes(size // 1000))
-                    time.sleep(0.1)
-            except OSError:
-                return  # nobody wants it any more
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Quiet."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 if __name__ == "__main__":
