@@ -11,7 +11,7 @@ from PySide6.QtCore import QLocale, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
 
-from synapse_app.i18n import tr
+from synapse_app.i18n import isolated, tr
 from synapse_app.theme import SPACE, Theme, Tokens
 
 
@@ -99,7 +99,7 @@ class HeatMap(QWidget):
         return QStyle.visualRect(self.layoutDirection(), self.rect(), part)
 
     def _name(self, at: int) -> str:
-        return f"{QLocale().toString(at + 1)}  {self.texts[at]}"
+        return f"{QLocale().toString(at + 1)}  {isolated(self.texts[at])}"
 
 
 def strength(score: float, lowest: float) -> float:
