@@ -34,6 +34,10 @@ class Probe:
     """One application with instruments; see ``tray_probe.py``."""
 
     def __init__(self, environ: dict[str, str], home: Path) -> None:
+        preferences = home / "config" / "tray.ini"
+        if not preferences.exists():  # a new user would be welcomed first
+            preferences.parent.mkdir(mode=0o700, exist_ok=True)
+            preferences.write_text("[General]\nfirst_run_done=yes\n")
         self.began = time.clock_gettime(time.CLOCK_MONOTONIC)
         self._process = subprocess.Popen(
             [sys.executable, str(PROBE), "--home", str(home)],
