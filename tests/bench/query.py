@@ -12,8 +12,8 @@ from bench.figures import Report, ratio, spread
 from bench.peers import running, times_ms
 
 SECONDS = 60
-ROUNDS = 40
-CALLS = 15
+ROUNDS = 15
+CALLS = 80
 PART_CALLS = 200
 
 OVER_SOCKET, IN_PROCESS, PEER, EMPTY = "over the socket", "engine in process", "sentence-transformers", "service.info"
