@@ -156,8 +156,18 @@ async def many(base_url: str) -> None:
         before = psutil.Process().memory_info().rss
         answers = await asyncio.gather(*(bound.arun(asking()) for _ in range(CONCURRENT)), return_exceptions=True)
     failed = sum(isinstance(answer, BaseException) for answer in answers)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(failed, (peak - before) / (1 << 20))
+    print(failed, (peak_rss() - before) / (1 << 20))
+
+
+def peak_rss() -> int:
+    """The most resident memory, in bytes, that this process has had."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # `ru_maxrss` won't do on Linux: a fresh program inherits it from the process that started it.
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _reconciliation(report: Report) -> None:
