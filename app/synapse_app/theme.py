@@ -190,6 +190,7 @@ def style_sheet(tokens: Tokens, percent: int = 100, points: float = 10.0) -> str
     QLabel#heading {{ font-weight: 600; }}
     QLabel#muted {{ color: {t.muted}; }}
     QLabel#bad {{ color: {t.bad}; }}
+    #code {{ font-family: monospace; }}
     QListWidget#nav {{ background: {t.sunken}; border: none; outline: none; padding: {pad // 2}px; }}
     QListWidget#nav::item {{ border-radius: {RADIUS}px; padding: {pad // 2}px {pad}px; color: {t.text}; }}
     QListWidget#nav::item:hover {{ background: {t.hover}; }}

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontInfo, QGuiApplication
+from PySide6.QtWidgets import QApplication
 
 from fixtures.service_process import ServiceProcess
 from fixtures.tray_app import TrayApp
@@ -27,6 +28,17 @@ def test_the_socket_is_shown_and_copied(tray: TrayApp, service: ServiceProcess) 
     page.copy_socket.click()
     assert QGuiApplication.clipboard().text() == service.address
     assert (page.none.isVisible(), page.model.isEnabled()) == (True, False)
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+def test_programs_are_written_with_letters_of_one_width_in_the_size_of_the_text(tray: TrayApp, percent: int) -> None:
+    page = tray.page(ConnectPage)
+    tray.app.theme.set_text_percent(percent)
+    for panel in page.panels:
+        for written in (panel.code, panel.command):
+            written.ensurePolished()
+            assert QFontInfo(written.font()).fixedPitch()
+            assert written.font().pointSizeF() == pytest.approx(QApplication.font().pointSizeF())
 
 
 @pytest.mark.parametrize("key", [sample.key for sample in SAMPLES])

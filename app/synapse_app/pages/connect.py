@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QApplication,
     QComboBox,
     QFrame,
     QHBoxLayout,
@@ -64,8 +63,6 @@ class ConnectPage(Page):
         self._lay_out()
         self.copy_socket.clicked.connect(self._copy_socket)
         self.model.currentIndexChanged.connect(self._show_commands)
-        context.theme.changed.connect(self._fit_fonts)
-        self._fit_fonts()
         self.retranslate()
 
     def _lay_out(self) -> None:
@@ -137,10 +134,6 @@ class ConnectPage(Page):
         for panel in self.panels:
             panel.show_command(panel.sample.command(path, self.model.currentText() or "MODEL", TEXT))
 
-    def _fit_fonts(self) -> None:
-        for panel in self.panels:
-            panel.use_fixed_font()
-
     def _copy_socket(self) -> None:
         QGuiApplication.clipboard().setText(self.socket.whole)
         self.copy_socket.setText(tr("Copied"))
@@ -160,6 +153,8 @@ class SamplePanel(QWidget):
         self.code.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.code.setPlainText(sample.text())
         self.command = Elided(Qt.TextElideMode.ElideMiddle)
+        for written in (self.code, self.command):
+            written.setObjectName("code")
         self.copy_code = QPushButton()
         self.copy_command = QPushButton()
         column = QVBoxLayout(self)
@@ -178,13 +173,6 @@ class SamplePanel(QWidget):
 
     def show_command(self, command: str) -> None:
         self.command.show_text(command)
-
-    def use_fixed_font(self) -> None:
-        """In the size of all other text."""
-        fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-        fixed.setPointSizeF(QApplication.font().pointSizeF())
-        for widget in (self.code, self.command):
-            widget.setFont(fixed)
 
     def _copy_code(self) -> None:
         QGuiApplication.clipboard().setText(self.code.toPlainText())
