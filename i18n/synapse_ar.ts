@@ -487,11 +487,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/first_run.py"></location>
-      <source>That could not be changed: {reason}</source>
-      <translation>تعذّر تغيير ذلك: {reason}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/first_run.py"></location>
       <source>This machine has an accelerator, so the processor is only needed for models that don't run there.</source>
       <translation>في هذا الجهاز مسرّع، فلا يُحتاج إلى المعالج إلا للنماذج التي لا تعمل عليه.</translation>
     </message>
@@ -1893,6 +1888,11 @@
         <numerusform>{n} مسارًا محمّلًا</numerusform>
         <numerusform>{n} مسار محمّل</numerusform>
       </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/autostart_box.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>تعذّر تغيير ذلك: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>

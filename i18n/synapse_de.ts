@@ -463,11 +463,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/first_run.py"></location>
-      <source>That could not be changed: {reason}</source>
-      <translation>Das ließ sich nicht ändern: {reason}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/first_run.py"></location>
       <source>This machine has an accelerator, so the processor is only needed for models that don't run there.</source>
       <translation>Dieser Rechner hat einen Beschleuniger; der Prozessor wird nur für Modelle gebraucht, die dort nicht laufen.</translation>
     </message>
@@ -1833,6 +1828,11 @@
         <numerusform>{n} Bahn geladen</numerusform>
         <numerusform>{n} Bahnen geladen</numerusform>
       </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/autostart_box.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>Das ließ sich nicht ändern: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>

@@ -469,11 +469,6 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/first_run.py"></location>
-      <source>That could not be changed: {reason}</source>
-      <translation>Nie udało się tego zmienić: {reason}</translation>
-    </message>
-    <message>
-      <location filename="../app/synapse_app/pages/first_run.py"></location>
       <source>This machine has an accelerator, so the processor is only needed for models that don't run there.</source>
       <translation>Ten komputer ma akcelerator, więc procesor jest potrzebny tylko modelom, które na nim nie działają.</translation>
     </message>
@@ -1848,6 +1843,11 @@
         <numerusform>Wczytano {n} tory</numerusform>
         <numerusform>Wczytano {n} torów</numerusform>
       </translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/widgets/autostart_box.py"></location>
+      <source>That could not be changed: {reason}</source>
+      <translation>Nie udało się tego zmienić: {reason}</translation>
     </message>
     <message>
       <location filename="../app/synapse_app/widgets/own_settings.py"></location>

@@ -66,12 +66,6 @@ def bind_dialect(
         raise PlanError(f"the route's address can't be called: {caught}") from None
     if origin != pool.identity.origin:
         raise PlanError(f"the route leads to {origin}, and the pool is for {pool.identity.origin}")
-    context = CallContext(
-        dialect_id=plan.dialect_id,
-        wire_version=plan.wire_version,
-        model_id=plan.model_id,
-        profile=plan.binding.profile,
-        engine_id=plan.engine_id,
-    )
+    context = plan.binding.call_context(plan.engine_id)
     auth = BEARER if found.auth is WireAuth.BEARER else AuthScheme(found.auth.value)
     return BoundDialect(found, context, plan.route.endpoint.rstrip("/"), auth)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from synapse_models.diagnostics import AxisVerdict, Diagnostic
-from synapse_models.dialect import CallContext, DialectBinder
+from synapse_models.dialect import DialectBinder
 from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf_type
 from synapse_models.parts import JSONValue
 from synapse_models.plans import BindingCapabilityPlan
@@ -28,13 +28,7 @@ def audit_defaults(plan: BindingCapabilityPlan, engine_id: str, binder: DialectB
         request = _request_of(plan, binder)
     except ValueError as error:
         return (_finding(plan, "its request defaults", str(error)),)
-    context = CallContext(
-        dialect_id=plan.dialect_id,
-        wire_version=plan.wire_version,
-        model_id=plan.model_id,
-        profile=plan.profile,
-        engine_id=engine_id,
-    )
+    context = plan.call_context(engine_id)
     found = []
     for path, value in active_leaves(request).items():
         if path in plan.request_defaults or path.startswith(OPTION_PREFIX):

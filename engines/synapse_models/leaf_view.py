@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from synapse_models.audit import DecisionKind
-from synapse_models.dialect import CallContext, DialectBinder, InputKind
+from synapse_models.dialect import DialectBinder, InputKind
 from synapse_models.leaves import LEAVES, OPTION_PREFIX, active_leaves, leaf_type
 from synapse_models.parts import (
     ChatMessage,
@@ -71,13 +71,7 @@ def leaf_views(
 ) -> tuple[LeafView, ...]:
     """Every leaf in the catalogue's order, then the options among the defaults. ``unavailable`` is the plan's word on
     the server that the model is on: capability → why it can't be used there."""
-    context = CallContext(
-        dialect_id=plan.dialect_id,
-        wire_version=plan.wire_version,
-        model_id=plan.model_id,
-        profile=plan.profile,
-        engine_id=engine_id,
-    )
+    context = plan.call_context(engine_id)
     kind: InputKind = "chat" if "chat" in binder.spec.inputs else "completion"
     options = {OPTION_PREFIX + key: value for key, value in sorted(plan.option_defaults.items())}
     found = []

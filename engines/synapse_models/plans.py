@@ -15,7 +15,7 @@ from synapse_models.deployment import (
     ServingFacts,
 )
 from synapse_models.diagnostics import Diagnostic
-from synapse_models.dialect import WireAuth
+from synapse_models.dialect import CallContext, WireAuth
 from synapse_models.parts import JSONValue, Record
 from synapse_models.profiles import ModelProfile
 from synapse_models.requirements import AggregatedRequirements
@@ -140,6 +140,16 @@ class BindingCapabilityPlan(Record, frozen=True):
     @property
     def required(self) -> tuple[str, ...]:
         return tuple(key for key, intent in self.intents.items() if intent.required)
+
+    def call_context(self, engine_id: str) -> CallContext:
+        """What a binder is told of every call under this plan, on a server of that engine."""
+        return CallContext(
+            dialect_id=self.dialect_id,
+            wire_version=self.wire_version,
+            model_id=self.model_id,
+            profile=self.profile,
+            engine_id=engine_id,
+        )
 
 
 class PlanDifference(Record, frozen=True):

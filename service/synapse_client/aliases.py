@@ -10,19 +10,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from synapse_client import calls
+from synapse_client.running import Asyncio, Blocking
 from synapse_wire import results as r
 
 if TYPE_CHECKING:
-    from synapse_client.calls import Call
+    pass
 
 T = TypeVar("T")
 
 
-class AliasMethods:
+class AliasMethods(Blocking):
     """Of the blocking client."""
-
-    def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     def aliases_check_index(self, index_fingerprint: str, provenance_set: Sequence[str]) -> r.IndexChecked:
         """Whether an index that is kept under one fingerprint may hold vectors of all of these.
@@ -33,11 +31,8 @@ class AliasMethods:
         return self._run(calls.aliases_check_index(index_fingerprint, provenance_set))
 
 
-class AsyncAliasMethods:
+class AsyncAliasMethods(Asyncio):
     """Of the asyncio client."""
-
-    async def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     async def aliases_check_index(self, index_fingerprint: str, provenance_set: Sequence[str]) -> r.IndexChecked:
         """Whether an index that is kept under one fingerprint may hold vectors of all of these."""

@@ -15,25 +15,23 @@ import msgspec
 
 from synapse_client import calls
 from synapse_client.errors import JobUnfinished, ProtocolViolation
+from synapse_client.running import Asyncio, Blocking
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError, WireError
 
 if TYPE_CHECKING:
-    from synapse_client.calls import Call
+    pass
 
 T = TypeVar("T")
 
 Progress = Callable[[r.DownloadStatus], object]
 
 
-class CatalogMethods:
+class CatalogMethods(Blocking):
     """Of the blocking client."""
 
     _clock: Callable[[], float]
     _sleep: Callable[[float], None]
-
-    def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     def models_catalog(
         self,
@@ -131,13 +129,10 @@ class CatalogMethods:
         return self._run(calls.credentials_list())
 
 
-class AsyncCatalogMethods:
+class AsyncCatalogMethods(Asyncio):
     """Of the asyncio client; what each method means is said at :class:`CatalogMethods`."""
 
     _sleep: Callable[[float], Awaitable[None]]
-
-    async def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     async def models_catalog(
         self,

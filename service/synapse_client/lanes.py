@@ -9,19 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from synapse_client import calls
+from synapse_client.running import Asyncio, Blocking
 from synapse_wire import results as r
 
 if TYPE_CHECKING:
-    from synapse_client.calls import Call
+    pass
 
 T = TypeVar("T")
 
 
-class LaneMethods:
+class LaneMethods(Blocking):
     """Of the blocking client."""
-
-    def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     def lanes_list(self) -> r.LanesList:
         """Every lane: its state, memory, counts, speed, and who uses it."""
@@ -56,11 +54,8 @@ class LaneMethods:
         return self._run(calls.service_resume())
 
 
-class AsyncLaneMethods:
+class AsyncLaneMethods(Asyncio):
     """Of the asyncio client."""
-
-    async def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     async def lanes_list(self) -> r.LanesList:
         """Every lane: its state, memory, counts, speed, and who uses it."""

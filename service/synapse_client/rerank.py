@@ -13,12 +13,12 @@ import msgspec
 
 from synapse_client import calls
 from synapse_client.protocol import decode_result
+from synapse_client.running import Asyncio, Blocking
 from synapse_wire.results import EngineIdentity, Reranked, TruncationDisclosure
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from synapse_client.calls import Call
     from synapse_client.options import Constraints
 
 T = TypeVar("T")
@@ -66,11 +66,8 @@ def ranking(result: msgspec.Raw) -> Ranking:
     )
 
 
-class RerankMethods:
+class RerankMethods(Blocking):
     """Of the blocking client."""
-
-    def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     def rerank(
         self,
@@ -90,11 +87,8 @@ class RerankMethods:
         return self._run(calls.rerank_score(model, query, texts, ids, deadline_ms, constraints, ranking))
 
 
-class AsyncRerankMethods:
+class AsyncRerankMethods(Asyncio):
     """Of the asyncio client; what the method means is said at :class:`RerankMethods`."""
-
-    async def _run(self, call: Call[T]) -> T:
-        raise NotImplementedError
 
     async def rerank(
         self,

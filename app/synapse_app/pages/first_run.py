@@ -18,9 +18,10 @@ from synapse_app.i18n import tr
 from synapse_app.pages.base import Page, PageContext
 from synapse_app.state import AppState
 from synapse_app.theme import SPACE
+from synapse_app.widgets.autostart_box import AutostartBox
 from synapse_app.widgets.details import Fact, FactsGrid
 from synapse_app.widgets.flow import Flow
-from synapse_app.widgets.storage_folder import CANCEL, StorageFolder
+from synapse_app.widgets.storage_folder import StorageFolder
 from synapse_app.widgets.text import Wrapping
 from synapse_wire import results as r
 
@@ -73,8 +74,7 @@ class FirstRunPage(Page):
         self.cpu = QCheckBox()
         self.cpu_fixed = Wrapping("muted")
         self.storage = StorageFolder()
-        self.start = QCheckBox()
-        self.start_failed = Wrapping("bad")
+        self.start = AutostartBox(context.autostart)
         self.done = QPushButton()
         self.done.setObjectName("primary")
         self.again = QPushButton()
@@ -83,12 +83,10 @@ class FirstRunPage(Page):
         self._card(lambda: tr("What this machine can run"), self.machine, self.problems)
         self._card(lambda: tr("Computing on the processor"), self.question, self.cpu, self.cpu_fixed)
         self._card(lambda: tr("Where models are kept"), self.storage)
-        self._card(lambda: tr("Starting"), self.start, self.start_failed)
+        self._card(lambda: tr("Starting"), self.start, self.start.failure)
         self.body.addLayout(Flow(self.done, self.again))
         self.body.addStretch(1)
-        self.start_failed.hide()
         self.cpu.clicked.connect(self._use_cpu)
-        self.start.clicked.connect(self._use_autostart)
         self.storage.chosen.connect(self._storage_chosen)
         self.done.clicked.connect(self._done)
         self.again.clicked.connect(self._look)
@@ -133,7 +131,7 @@ class FirstRunPage(Page):
         self.storage.show_status(after.storage)
         self.storage.setEnabled(after.current)
         self.again.setEnabled(after.current)
-        self.start.setChecked(self.context.autostart.enabled)
+        self.start.show_choice()
         if not self.found:
             self.question.setText(self.missing(after, "service.diagnostics"))
 
@@ -182,27 +180,8 @@ class FirstRunPage(Page):
         self.show_problem(outcome.problem if isinstance(outcome, Refused) else None)
         self.show_state(self.context.store.state, self.context.store.state)
 
-    def _use_autostart(self, wanted: bool) -> None:
-        autostart = self.context.autostart
-        try:
-            if wanted:
-                autostart.enable()
-            else:
-                autostart.disable()
-        except OSError as error:
-            self.start_failed.setText(tr("That could not be changed: {reason}", reason=error.strerror or str(error)))
-        self.start_failed.setVisible(autostart.enabled is not wanted)
-        self.start.setChecked(autostart.enabled)
-
     def _storage_chosen(self, wanted: str, path: str) -> None:
-        self.spawn(self._change_storage(wanted, path))
-
-    async def _change_storage(self, wanted: str, path: str) -> None:
-        commands = self.context.commands
-        self.storage.show_problem(None)
-        outcome = await (commands.cancel_storage_move() if wanted == CANCEL else commands.move_storage(path, wanted))
-        if isinstance(outcome, Refused):
-            self.storage.show_problem(outcome.problem)
+        self.spawn(self.storage.carry_out(self.context.commands, wanted, path))
 
     def _done(self) -> None:
         self.context.open_page("models")

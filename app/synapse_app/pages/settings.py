@@ -18,7 +18,7 @@ from synapse_app.state import AppState
 from synapse_app.theme import SPACE
 from synapse_app.widgets.own_settings import OwnSettings
 from synapse_app.widgets.setting_row import GIGABYTES, HOURS, MEGABYTES, MINUTES, SECONDS, SettingRow, Unit
-from synapse_app.widgets.storage_folder import CANCEL, StorageFolder
+from synapse_app.widgets.storage_folder import StorageFolder
 from synapse_wire import results as r
 
 Label = Callable[[], str]
@@ -65,7 +65,11 @@ _GROUPS: Final[tuple[tuple[Label, tuple[str, ...]], ...]] = (
     (lambda: tr("Storage"), ("storage_dir", "cache_max_bytes")),
     (lambda: tr("Downloads"), ("hf_base_url", "http_proxy", "ca_file")),
 )
-_REST: Final[Label] = lambda: tr("Limits and logging")  # noqa: E731 - one of the labels above
+
+
+def _rest() -> str:
+    """The heading of the settings that no group names."""
+    return tr("Limits and logging")
 
 
 class SettingsPage(Page):
@@ -130,7 +134,7 @@ class SettingsPage(Page):
         self._headings = self._headings[:1]
         self.rows = {name: self._row(setting) for name, setting in settings.items()}
         grouped = {name for _, names in _GROUPS for name in names}
-        groups = [*_GROUPS, (_REST, tuple(name for name in settings if name not in grouped))]
+        groups = [*_GROUPS, (_rest, tuple(name for name in settings if name not in grouped))]
         self._cards = []
         for text, names in groups:
             members: list[QWidget] = [self.rows[name] for name in names if name in self.rows]
@@ -152,14 +156,7 @@ class SettingsPage(Page):
         self.context.open_page("first_run")
 
     def _storage_chosen(self, wanted: str, path: str) -> None:
-        self.spawn(self._change_storage(wanted, path))
-
-    async def _change_storage(self, wanted: str, path: str) -> None:
-        commands = self.context.commands
-        self.storage.show_problem(None)
-        outcome = await (commands.cancel_storage_move() if wanted == CANCEL else commands.move_storage(path, wanted))
-        if isinstance(outcome, Refused):
-            self.storage.show_problem(outcome.problem)
+        self.spawn(self.storage.carry_out(self.context.commands, wanted, path))
 
     async def _change(self, row: SettingRow, value: Any) -> None:
         outcome = await self.context.commands.change_settings({row.setting.name: value})

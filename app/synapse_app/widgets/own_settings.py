@@ -12,6 +12,7 @@ from synapse_app.autostart import Autostart
 from synapse_app.i18n import LANGUAGES, tr
 from synapse_app.preferences import MOTIONS, NOTICES, TEXT_PERCENTS, THEMES, Preferences
 from synapse_app.theme import SPACE
+from synapse_app.widgets.autostart_box import AutostartBox
 
 
 class OwnSettings(QWidget):
@@ -20,7 +21,6 @@ class OwnSettings(QWidget):
     def __init__(self, preferences: Preferences, autostart: Autostart, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._preferences = preferences
-        self._autostart = autostart
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
         self._form.setSpacing(SPACE)
@@ -31,14 +31,9 @@ class OwnSettings(QWidget):
         self.theme = self._combo(lambda: tr("Appearance"), THEMES, self._use_theme)
         self.motion = self._combo(lambda: tr("Motion"), MOTIONS, self._use_motion)
         self.text = self._combo(lambda: tr("Text size"), list(map(str, TEXT_PERCENTS)), self._use_text)
-        self.autostart = QCheckBox()
-        self.autostart.clicked.connect(self._use_autostart)
+        self.autostart = AutostartBox(autostart)
         self._form.addRow(self.autostart)
-        self.failure = QLabel()
-        self.failure.setObjectName("bad")
-        self.failure.setWordWrap(True)
-        self.failure.hide()
-        self._form.addRow(self.failure)
+        self._form.addRow(self.autostart.failure)
         self.notices = {kind: QCheckBox() for kind in NOTICES}
         for kind, box in self.notices.items():
             box.clicked.connect(lambda shown, kind=kind: preferences.set_notices(kind, shown))
@@ -59,7 +54,7 @@ class OwnSettings(QWidget):
         for box, value in chosen.items():
             with QSignalBlocker(box):
                 box.setCurrentIndex(box.findData(value))
-        self.autostart.setChecked(self._autostart.enabled)
+        self.autostart.show_choice()
         for kind, notice in self.notices.items():
             notice.setChecked(self._preferences.notices(kind))
 
@@ -120,14 +115,3 @@ class OwnSettings(QWidget):
 
     def _use_text(self, value: str) -> None:
         self._preferences.text_percent = int(value)
-
-    def _use_autostart(self, wanted: bool) -> None:
-        try:
-            if wanted:
-                self._autostart.enable()
-            else:
-                self._autostart.disable()
-        except OSError as error:
-            self.failure.setText(tr("That could not be changed: {reason}", reason=error.strerror or str(error)))
-        self.failure.setVisible(self._autostart.enabled is not wanted)
-        self.autostart.setChecked(self._autostart.enabled)

@@ -1,7 +1,7 @@
 """The folder of the models: where it is, whether it is there, moving the models elsewhere, or using those of a folder.
 
 It is drawn from ``storage.status`` as the service tells it; ``chosen`` carries what the user wants done, and the page
-asks the service for it. A refusal is shown here, with what the service said of it.
+that shows it has it carried out. A refusal is shown here, with what the service said of it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from synapse_app import figures
+from synapse_app.commands import Commands, Refused
 from synapse_app.i18n import isolated, tr
 from synapse_app.problems import Problem
 from synapse_app.theme import SPACE
@@ -99,6 +100,13 @@ class StorageFolder(QWidget):
         self.cancel.setVisible(runs)
         self.cancel.setEnabled(move is not None and move.state in _BACK)
         self.failure.setVisible(bool(self.failure.text()))
+
+    async def carry_out(self, commands: Commands, wanted: str, path: str) -> None:
+        """Ask the service for what was ``chosen``, and show its refusal."""
+        self.show_problem(None)
+        outcome = await (commands.cancel_storage_move() if wanted == CANCEL else commands.move_storage(path, wanted))
+        if isinstance(outcome, Refused):
+            self.show_problem(outcome.problem)
 
     def show_problem(self, problem: Problem | None) -> None:
         """Say why what was wanted didn't happen, or take that back."""

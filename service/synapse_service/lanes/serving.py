@@ -231,6 +231,7 @@ class Serving:
             self._prepare(self._lost(loaded, fault))
         except Exception as error:  # noqa: BLE001 - as in `_go_on`
             self._failed(error)
+            self._go_on()
         else:
             self._running = None
             self.last_completed = self._clock.monotonic()
@@ -242,7 +243,6 @@ class Serving:
                 self._lane.quarantine.served()
                 self._go_on()  # First, so that the worker computes while the rows are handed out.
                 self._deliver(quantum, answer)
-        self._go_on()
 
     def _deliver(self, quantum: Quantum, answer: EmbeddedRows | ScoredRows) -> None:
         rows = answer.rows if isinstance(answer, EmbeddedRows) else pack_scores(answer)
