@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures.model_files import NAMES, Name
 from fixtures.openvino_tiny import random_rows, tiny_on_openvino
-from synapse_engines.openvino.batching import TOKEN_BUDGET, plan
+from synapse_engines.openvino.batching import FRAME_STEP, TOKEN_BUDGET, frame_width, plan
 from synapse_engines.openvino.model import OpenVinoModel
 from synapse_engines.openvino.modernbert import BAND_ABOVE, QUERY_BLOCK
 
@@ -28,19 +28,25 @@ def model(request: pytest.FixtureRequest) -> Iterator[OpenVinoModel]:
 
 
 @given(st.lists(st.integers(1, 700), max_size=60))
-def test_plan_groups_equal_lengths_within_the_budget(lengths: list[int]) -> None:
+def test_plan_groups_rows_of_one_frame_within_the_budget(lengths: list[int]) -> None:
     groups = list(plan(lengths, share=True))
     assert sorted(index for group in groups for index in group) == list(range(len(lengths)))
     for group in groups:
-        (length,) = {lengths[index] for index in group}
-        assert len(group) == 1 or len(group) * length <= TOKEN_BUDGET
+        assert len({frame_width(lengths[index]) for index in group}) == 1
+        assert len(group) == 1 or sum(lengths[index] for index in group) <= TOKEN_BUDGET
 
 
 def test_plan_fills_groups_and_runs_short_rows_first() -> None:
-    assert list(plan([300, 4, 300, 4, 200, 200, 4], share=True)) == [[1, 3, 6], [4, 5], [0], [2]]
+    assert list(plan([300, 4, 303, 9, 200, 201, 17], share=True)) == [[1, 3], [6], [4, 5], [0], [2]]
     assert [len(group) for group in plan([2] * 600, share=True)] == [256, 256, 88]
     assert list(plan([], share=True)) == []
     assert list(plan([3, 2, 3], share=False)) == [[1], [0], [2]]
+
+
+@given(st.integers(1, 40_000))
+def test_a_frame_holds_its_row_and_little_else(length: int) -> None:
+    assert 0 <= frame_width(length) - length < FRAME_STEP
+    assert frame_width(length) % FRAME_STEP == 0
 
 
 def test_a_batch_equals_its_single_rows_to_the_bit(model: OpenVinoModel) -> None:
@@ -58,13 +64,6 @@ def test_the_number_of_threads_moves_no_bit() -> None:
     one, two = tiny_on_openvino("modernbert", threads=1), tiny_on_openvino("modernbert", threads=2)
     assert one.facts["INFERENCE_NUM_THREADS"] == "1"
     np.testing.assert_array_equal(one.embed(rows), two.embed(rows))
-
-
-def test_padding_would_move_bits() -> None:
-    """Why rows run at their exact length: a row that is longer by a padding token is another row."""
-    model = tiny_on_openvino("bert")
-    (row,) = random_rows([17])
-    assert not np.array_equal(model.embed([row]), model.embed([np.append(row, np.int32(0))]))
 
 
 @pytest.mark.parametrize("length", [128, 224, 256, 288, 320, 512, 640])

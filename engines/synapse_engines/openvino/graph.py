@@ -1,8 +1,8 @@
 """The building blocks that the families' OpenVINO graphs share.
 
-Called by the family files and by `model`. Shapes in the docstrings: B rows of L tokens, both dynamic. A few
-spellings are chosen because the CPU plugin recognises them and computes them in one step: layer norm as MVN
-times weight, RMS norm and rotation in exactly this order of operands.
+Called by the family files, `packing` and `model`. Shapes in the docstrings: B rows in frames of L places, T tokens in
+all of them, every one dynamic. A few spellings are chosen because the CPU plugin recognises them and computes them
+in one step: layer norm as MVN times weight, RMS norm and rotation in exactly this order of operands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from synapse_engines.families.base import Pooling, rope_inverse_frequencies
+from synapse_engines.families.base import rope_inverse_frequencies
 from synapse_engines.openvino.runtime import ops, ov
 from synapse_engines.weights import Weights
 
@@ -59,7 +59,7 @@ class GraphWeights:
         return ops.multiply(ops.multiply(x, inverse), self.float32(weight))
 
     def lookup(self, table: str, ids: ov.Node) -> ov.Node:
-        """Rows of a table [vocab, hidden] for ids [B, L]: [B, L, hidden].
+        """Rows of a table [rows, hidden] for ids [T]: [T, hidden].
 
         Widened after the look-up, so that a table stored in half precision never exists in float32.
         """
@@ -111,15 +111,6 @@ def allowed_or_forbidden(allowed: ov.Node) -> ov.Node:
     return ops.select(allowed, real(0.0), real(FORBIDDEN))
 
 
-def open_mask(ids: ov.Node) -> ov.Node:
-    """The additive mask [B, 1, 1, L] of rows without padding: zeros throughout, and not to be left out.
-
-    Without a mask whose shape depends on the input, OpenVINO 2025.4 to 2026.4 compiles attention that stays wrong
-    for ever, and silently, once the first inference has had a length of one.
-    """
-    return ops.broadcast(real(0.0), joined(size(ids, 0), 1, 1, size(ids, 1)))
-
-
 def split_heads(x: ov.Node, heads: int, head_dim: int) -> ov.Node:
     """[B, L, heads * head_dim] to [B, heads, L, head_dim]."""
     return ops.transpose(ops.reshape(x, whole([0, 0, heads, head_dim]), True), whole([0, 2, 1, 3]))
@@ -136,7 +127,7 @@ def attention(queries: ov.Node, keys: ov.Node, values: ov.Node, mask: ov.Node) -
     Args:
         queries: [B, heads, Q, head_dim].
         keys, values: [B, heads, K, head_dim].
-        mask: broadcast to [B, heads, Q, K]; its last axis must depend on the input, see `open_mask`.
+        mask: broadcast to [B, heads, Q, K]; its last axis must depend on the input, see `packing.Packing`.
 
     Returns:
         [B, Q, heads * head_dim].
@@ -144,14 +135,14 @@ def attention(queries: ov.Node, keys: ov.Node, values: ov.Node, mask: ov.Node) -
     return join_heads(ops.scaled_dot_product_attention(queries, keys, values, mask))
 
 
-def rotary_tables(ids: ov.Node, theta: float, head_dim: int) -> tuple[ov.Node, ov.Node]:
-    """Cosines and sines of rotary positions 0 to L - 1, each [1, 1, L, head_dim].
+def rotary_tables(count: ov.Node, theta: float, head_dim: int) -> tuple[ov.Node, ov.Node]:
+    """Cosines and sines of the first `count` rotary positions, a list of one integer; each [1, 1, count, head_dim].
 
     Both halves of the last axis carry the same angles. The angles are products in float32, as in the models'
     training; see `rope_inverse_frequencies`.
     """
     inverse = ops.constant(np.array(rope_inverse_frequencies(theta, head_dim), np.float32)[None, None, None])
-    positions = ops.convert(counting(scalar(size(ids, 1))), "f32")
+    positions = ops.convert(counting(scalar(count)), "f32")
     angles = ops.multiply(ops.unsqueeze(positions, whole([0, 1, 3])), inverse)
     both_halves = ops.concat([angles, angles], -1)
     return ops.cos(both_halves), ops.sin(both_halves)
@@ -170,17 +161,6 @@ def rotate(x: ov.Node, tables: tuple[ov.Node, ov.Node], head_dim: int) -> ov.Nod
     second = ops.slice(x, whole([half]), whole([head_dim]), whole([1]), whole([3]))
     turned = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
     return ops.add(ops.multiply(x, cos), ops.multiply(turned, sin))
-
-
-def pooled(states: ov.Node, pooling: Pooling) -> ov.Node:
-    """One vector a row of hidden states [B, L, hidden]: the mean over all tokens, the first token or the last."""
-    match pooling:
-        case "mean":
-            return ops.reduce_mean(states, whole([1]), False)
-        case "cls":
-            return ops.gather(states, whole(0), whole(1))
-        case "last":
-            return ops.gather(states, whole(-1), whole(1))
 
 
 def normalised(vectors: ov.Node) -> ov.Node:

@@ -19,7 +19,8 @@ from synapse_engines.families.modernbert import ModernBertConfig
 from synapse_engines.families.qwen3 import Qwen3Config
 from synapse_engines.openvino import bert, modernbert, qwen3
 from synapse_engines.openvino.batching import plan, rows_may_share
-from synapse_engines.openvino.graph import GraphWeights, normalised, pooled
+from synapse_engines.openvino.graph import GraphWeights, normalised
+from synapse_engines.openvino.packing import Packing, pack
 from synapse_engines.openvino.runtime import compile_float32, ops, ov
 from synapse_engines.weights import Weights
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from synapse_engines.backend import Ids, Vectors
 
 WARM_UP_TOKENS = 128
-"""Length of the first inference, on models that allow it. A second guard against the fault that `open_mask`
-describes, which a first inference of one token triggers; it also prepares the kernels of common lengths."""
+"""Length of the first inference, on models that allow it. It guards once more against the fault that `Packing.mask`
+describes, which a first inference of one token triggers, and it prepares the kernels of common lengths."""
 
 Progress = Callable[[int, int], None]
 """Told how many rows and how many tokens of the call are done, after each inference."""
@@ -60,7 +61,7 @@ class OpenVinoModel:
         compiled, self.facts = compile_float32(embedding_graph(self._constants, cfg, spec), threads)
         # The request keeps the compiled model alive.
         self._request: ov.InferRequest | None = compiled.create_infer_request()
-        self._infer(np.zeros((1, min(WARM_UP_TOKENS, self._max_tokens)), np.int32))
+        self._infer([np.zeros(min(WARM_UP_TOKENS, self._max_tokens), np.int32)])
         # The library has packed the matrices into memory of its own by now; from the file it still needs the
         # embedding tables, a few rows at a time.
         weights.release_pages()
@@ -75,9 +76,9 @@ class OpenVinoModel:
         vectors = np.empty((len(rows), self.dims), np.float32)
         rows_done = tokens_done = 0
         for group in plan([row.size for row in rows], share=self._share):
-            ids = np.stack([rows[index] for index in group])
-            vectors[group] = self._infer(ids)
-            rows_done, tokens_done = rows_done + len(group), tokens_done + ids.size
+            mates = [rows[index] for index in group]
+            vectors[group] = self._infer(mates)
+            rows_done, tokens_done = rows_done + len(mates), tokens_done + sum(row.size for row in mates)
             if progress is not None:
                 progress(rows_done, tokens_done)
         return vectors
@@ -89,14 +90,15 @@ class OpenVinoModel:
         self._constants = None
         self._weights.close()
 
-    def _infer(self, ids: Ids) -> Vectors:
-        """Vectors [B, dims] of checked ids [B, L], in memory that the next inference overwrites."""
+    def _infer(self, rows: Sequence[Ids]) -> Vectors:
+        """Vectors [B, dims] of checked rows with frames of one width, in memory that the next inference overwrites."""
         if self._request is None:
             raise ValueError("the model is closed")
-        # The library only borrows this array, so it has a name that lives until the inference is over.
-        borrowed = np.ascontiguousarray(ids, np.int32)
+        # The library only borrows these arrays, so they have a name that lives until the inference is over.
+        packed = pack(rows)
         # Straight tensors: the library's dictionaries of inputs and outputs cost a tenth of a millisecond more.
-        self._request.set_input_tensor(ov.Tensor(borrowed, shared_memory=True))
+        for index, array in enumerate(packed):
+            self._request.set_input_tensor(index, ov.Tensor(array, shared_memory=True))
         self._request.infer()
         vectors: Vectors = self._request.get_output_tensor().data
         return vectors
@@ -119,16 +121,18 @@ def load(path: Path, family: Family, cfg: FamilyConfig, spec: EmbedSpec, threads
 
 
 def embedding_graph(weights: GraphWeights, cfg: FamilyConfig, spec: EmbedSpec) -> ov.Model:
-    """The graph from ids [B, L] without padding, int32, to vectors [B, hidden]."""
-    ids = ops.parameter(ov.PartialShape([-1, -1]), ov.Type.i32, "ids")
+    """The graph from packed rows, see `packing.PackedRows`, to vectors [B, hidden]."""
+    packing = Packing()
     match cfg:
         case BertConfig():
-            states = bert.hidden_states(cfg, weights, ids)
+            states = bert.hidden_states(cfg, weights, packing)
         case ModernBertConfig():
-            states = modernbert.hidden_states(cfg, weights, ids)
+            states = modernbert.hidden_states(cfg, weights, packing)
         case Qwen3Config():
-            states = qwen3.hidden_states(cfg, weights, ids)
+            states = qwen3.hidden_states(cfg, weights, packing)
         case _:
             raise ArtifactError("unsupported", f"there is no OpenVINO graph of {cfg.model_type}")
-    vectors = pooled(states, spec.pooling)
-    return ov.Model([ops.result(normalised(vectors) if spec.normalize else vectors)], [ids], cfg.model_type)
+    vectors = packing.pooled(states, spec.pooling)
+    return ov.Model(
+        [ops.result(normalised(vectors) if spec.normalize else vectors)], packing.parameters, cfg.model_type
+    )

@@ -9,7 +9,6 @@ from synapse_engines.openvino.graph import (
     attention,
     counting,
     joined,
-    open_mask,
     rotary_tables,
     rotate,
     scalar,
@@ -17,6 +16,7 @@ from synapse_engines.openvino.graph import (
     split_heads,
     whole,
 )
+from synapse_engines.openvino.packing import Packing
 from synapse_engines.openvino.runtime import ops, ov
 
 BAND_ABOVE = 512
@@ -26,30 +26,32 @@ QUERY_BLOCK = 128
 """Queries of one block. With windows of 64 tokens to each side, a block sees 256 keys."""
 
 
-def hidden_states(cfg: ModernBertConfig, weights: GraphWeights, ids: ov.Node) -> ov.Node:
-    """Warner et al. 2024: hidden states [B, L, hidden] of ids [B, L] without padding."""
+def hidden_states(cfg: ModernBertConfig, weights: GraphWeights, packing: Packing) -> ov.Node:
+    """Warner et al. 2024: hidden states [T, hidden] of packed rows."""
 
     def norm(x: ov.Node, name: str) -> ov.Node:
         return weights.layer_norm(x, f"{name}.weight", None, cfg.norm_eps)
 
-    tables = {theta: rotary_tables(ids, theta, cfg.head_dim) for theta in map(cfg.rope_theta, range(cfg.layers))}
-    everything, band = open_mask(ids), Band(cfg, ids)
-    x = norm(weights.lookup("embeddings.tok_embeddings.weight", ids), "embeddings.norm")
+    thetas = {cfg.rope_theta(index) for index in range(cfg.layers)}
+    tables = {theta: rotary_tables(packing.width, theta, cfg.head_dim) for theta in sorted(thetas)}
+    band = Band(cfg, packing)
+    x = norm(weights.lookup("embeddings.tok_embeddings.weight", packing.ids), "embeddings.norm")
     for index in range(cfg.layers):
         layer = f"layers.{index}"
         # The embedding norm serves as the first layer's attention norm.
         y = x if index == 0 else norm(x, f"{layer}.attn_norm")
-        parts = ops.split(weights.linear(y, f"{layer}.attn.Wqkv.weight"), whole(2), 3).outputs()
-        queries, keys, values = (split_heads(part, cfg.heads, cfg.head_dim) for part in parts)
+        parts = ops.split(weights.linear(y, f"{layer}.attn.Wqkv.weight"), whole(1), 3).outputs()
+        queries, keys, values = (split_heads(packing.frames(part), cfg.heads, cfg.head_dim) for part in parts)
         table = tables[cfg.rope_theta(index)]
         queries, keys = rotate(queries, table, cfg.head_dim), rotate(keys, table, cfg.head_dim)
         if cfg.is_global(index):
-            attended = attention(queries, keys, values, everything)
+            attended = attention(queries, keys, values, packing.mask)
         else:
             attended = band.attention(queries, keys, values)
-        x = ops.add(x, weights.linear(attended, f"{layer}.attn.Wo.weight"))
+        tokens = packing.tokens(attended, cfg.heads * cfg.head_dim)
+        x = ops.add(x, weights.linear(tokens, f"{layer}.attn.Wo.weight"))
         wide = weights.linear(norm(x, f"{layer}.mlp_norm"), f"{layer}.mlp.Wi.weight")
-        inner, gate = ops.split(wide, whole(2), 2).outputs()
+        inner, gate = ops.split(wide, whole(1), 2).outputs()
         gated = ops.multiply(ops.gelu(inner, "ERF"), gate)
         x = ops.add(x, weights.linear(gated, f"{layer}.mlp.Wo.weight"))
     return norm(x, "final_norm")
@@ -58,23 +60,23 @@ def hidden_states(cfg: ModernBertConfig, weights: GraphWeights, ids: ov.Node) ->
 class Band:
     """Local attention in blocks of queries, each against the keys that its windows reach.
 
-    A row is cut into blocks of QUERY_BLOCK queries; each is given the keys of its own block and of a window to
-    both sides. The work then grows with the length of the row, not with its square. A row of at most BAND_ABOVE
-    tokens is one block of its exact length, with no keys beyond it. Both come out of one arithmetic on shapes, so
+    A frame is cut into blocks of QUERY_BLOCK queries; each is given the keys of its own block and of a window to
+    both sides. The work then grows with the width of the frame, not with its square. A frame of at most BAND_ABOVE
+    tokens is one block of its own width, with no keys beyond it. Both come out of one arithmetic on shapes, so
     that one compiled model, with one copy of the weights, serves every length.
 
-    Positions beyond either end of the row are clamped into it: a surplus query repeats the last one, and its
-    result is cut off; a surplus key is forbidden to all. So every query sees at least its own key.
+    Positions beyond either end of the frame are clamped into it: a surplus query repeats the last one, and its
+    result is cut off; a surplus key is forbidden to all. So every query of a token sees at least its own key.
     """
 
-    def __init__(self, cfg: ModernBertConfig, ids: ov.Node) -> None:
-        """Lays out the blocks for ids [B, L]."""
+    def __init__(self, cfg: ModernBertConfig, packing: Packing) -> None:
+        """Lays out the blocks of frames [B, W]."""
         self._heads, self._head_dim = cfg.heads, cfg.head_dim
-        self._rows, self._length = size(ids, 0), size(ids, 1)
-        length = scalar(self._length)
-        last = ops.subtract(length, whole(1))
-        in_one = ops.less_equal(length, whole(BAND_ABOVE))
-        block = ops.select(in_one, length, whole(QUERY_BLOCK))
+        self._rows, self._width = size(packing.real, 0), packing.width
+        width = scalar(self._width)
+        last = ops.subtract(width, whole(1))
+        in_one = ops.less_equal(width, whole(BAND_ABOVE))
+        block = ops.select(in_one, width, whole(QUERY_BLOCK))
         reach = ops.select(in_one, whole(0), whole(cfg.half_window))
         blocks = ops.add(ops.divide(last, block), whole(1))
 
@@ -85,23 +87,23 @@ class Band:
         keys = ops.add(starts, offsets)
         self._keys = ops.minimum(ops.maximum(keys, whole(0)), last)
 
-        in_row = ops.logical_and(ops.greater_equal(keys, whole(0)), ops.less(keys, length))
+        in_frame = ops.logical_and(ops.greater_equal(keys, whole(0)), ops.less(keys, width))
         distance = ops.abs(ops.subtract(ops.unsqueeze(self._queries, whole(2)), ops.unsqueeze(keys, whole(1))))
-        near = ops.less_equal(distance, whole(cfg.half_window))
-        mask = allowed_or_forbidden(ops.logical_and(near, ops.unsqueeze(in_row, whole(1))))
+        near = ops.logical_and(ops.less_equal(distance, whole(cfg.half_window)), ops.unsqueeze(in_frame, whole(1)))
         # The blocks of all rows stand in one batch: [B * blocks, 1, queries, keys].
-        every_row = ops.broadcast(mask, joined(self._rows, ops.shape_of(mask, "i64")))
-        self._mask = ops.reshape(every_row, joined(-1, 1, size(self._queries, 1), size(self._keys, 1)), False)
+        real = ops.unsqueeze(ops.gather(packing.real, self._keys, whole(1)), whole(2))
+        mask = allowed_or_forbidden(ops.logical_and(near, real))
+        self._mask = ops.reshape(mask, joined(-1, 1, size(self._queries, 1), size(self._keys, 1)), False)
 
     def attention(self, queries: ov.Node, keys: ov.Node, values: ov.Node) -> ov.Node:
-        """Local attention over [B, heads, L, head_dim]; the result is [B, L, heads * head_dim]."""
+        """Local attention over [B, heads, W, head_dim]; the result is [B, W, heads * head_dim]."""
         queries = self._in_blocks(queries, self._queries)
         keys, values = self._in_blocks(keys, self._keys), self._in_blocks(values, self._keys)
         blocks = attention(queries, keys, values, self._mask)
         rows = ops.reshape(blocks, joined(self._rows, -1, self._heads * self._head_dim), False)
-        return ops.slice(rows, whole([0]), self._length, whole([1]), whole([1]))
+        return ops.slice(rows, whole([0]), self._width, whole([1]), whole([1]))
 
     def _in_blocks(self, x: ov.Node, positions: ov.Node) -> ov.Node:
-        """Tokens of x [B, heads, L, head_dim] at `positions` [blocks, n]: [B * blocks, heads, n, head_dim]."""
+        """Tokens of x [B, heads, W, head_dim] at `positions` [blocks, n]: [B * blocks, heads, n, head_dim]."""
         taken = ops.transpose(ops.gather(x, positions, whole(2)), whole([0, 2, 1, 3, 4]))
         return ops.reshape(taken, joined(-1, self._heads, size(positions, 1), self._head_dim), False)

@@ -8,27 +8,26 @@ from synapse_engines.openvino.graph import (
     allowed_or_forbidden,
     attention,
     counting,
-    open_mask,
     rotary_tables,
     rotate,
     scalar,
-    size,
     whole,
 )
+from synapse_engines.openvino.packing import Packing
 from synapse_engines.openvino.runtime import ops, ov
 
 
-def hidden_states(cfg: Qwen3Config, weights: GraphWeights, ids: ov.Node) -> ov.Node:
-    """Qwen team 2025: hidden states [B, L, hidden] of ids [B, L] without padding."""
+def hidden_states(cfg: Qwen3Config, weights: GraphWeights, packing: Packing) -> ov.Node:
+    """Qwen team 2025: hidden states [T, hidden] of packed rows."""
 
     def heads_of(x: ov.Node, name: str, heads: int) -> ov.Node:
-        """A projection of x, [B, L, heads, head_dim]."""
-        projected = weights.linear(x, f"{name}.weight")
+        """A projection of x [T, hidden], [B, W, heads, head_dim]."""
+        projected = packing.frames(weights.linear(x, f"{name}.weight"))
         return ops.reshape(projected, whole([0, 0, heads, cfg.head_dim]), True)
 
-    tables = rotary_tables(ids, cfg.rope_theta, cfg.head_dim)
-    mask = _causal_mask(ids)
-    x = weights.lookup("embed_tokens.weight", ids)
+    tables = rotary_tables(packing.width, cfg.rope_theta, cfg.head_dim)
+    mask = _causal_mask(packing)
+    x = weights.lookup("embed_tokens.weight", packing.ids)
     for index in range(cfg.layers):
         layer = f"layers.{index}"
         own = f"{layer}.self_attn"
@@ -39,7 +38,8 @@ def hidden_states(cfg: Qwen3Config, weights: GraphWeights, ids: ov.Node) -> ov.N
         queries, keys, values = (ops.transpose(each, whole([0, 2, 1, 3])) for each in (queries, keys, values))
         queries, keys = rotate(queries, tables, cfg.head_dim), rotate(keys, tables, cfg.head_dim)
         keys, values = _shared(keys, cfg), _shared(values, cfg)
-        x = ops.add(x, weights.linear(attention(queries, keys, values, mask), f"{own}.o_proj.weight"))
+        attended = packing.tokens(attention(queries, keys, values, mask), cfg.heads * cfg.head_dim)
+        x = ops.add(x, weights.linear(attended, f"{own}.o_proj.weight"))
         y = weights.rms_norm(x, f"{layer}.post_attention_layernorm.weight", cfg.norm_eps)
         gate = ops.swish(weights.linear(y, f"{layer}.mlp.gate_proj.weight"))
         inner = ops.multiply(gate, weights.linear(y, f"{layer}.mlp.up_proj.weight"))
@@ -47,11 +47,12 @@ def hidden_states(cfg: Qwen3Config, weights: GraphWeights, ids: ov.Node) -> ov.N
     return weights.rms_norm(x, "norm.weight", cfg.norm_eps)
 
 
-def _causal_mask(ids: ov.Node) -> ov.Node:
-    """The additive mask [B, 1, L, L] under which a token sees itself and those before it."""
-    positions = counting(scalar(size(ids, 1)))
-    seen = ops.greater_equal(ops.unsqueeze(positions, whole(1)), ops.unsqueeze(positions, whole(0)))
-    return ops.add(open_mask(ids), allowed_or_forbidden(seen))
+def _causal_mask(packing: Packing) -> ov.Node:
+    """The additive mask [B, 1, W, W] under which a token sees itself and those before it."""
+    places = counting(scalar(packing.width))
+    before = ops.greater_equal(ops.unsqueeze(places, whole(1)), ops.unsqueeze(places, whole(0)))
+    seen = ops.logical_and(before, ops.unsqueeze(packing.real, whole([1, 2])))
+    return allowed_or_forbidden(seen)
 
 
 def _shared(x: ov.Node, cfg: Qwen3Config) -> ov.Node:
