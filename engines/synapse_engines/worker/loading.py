@@ -29,7 +29,7 @@ OnRows = Callable[[int, int], None]
 """Told how many rows and tokens were computed since it was last called."""
 
 
-_TOKENS_PER_CALL: Final[dict[BackendName, int]] = {"openvino": 2048, "reference": 512, "mlx": 8192, "coreml": 1 << 31}
+_TOKENS_PER_CALL: Final[dict[BackendName, int]] = {"openvino": 4096, "reference": 512, "mlx": 8192, "coreml": 1 << 31}
 """How much an engine is given at a time: enough to fill its batches, little enough to report progress often. A package
 set gets all rows of a request at once, because the longest of them chooses the bucket of all."""
 
