@@ -19,6 +19,7 @@ import pytest
 from fixtures import store_processes
 from fixtures.clocks import FakeClock
 from fixtures.store_processes import increment
+from synapse_service.store import database
 from synapse_service.store import models as models_module
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
@@ -192,7 +193,7 @@ def test_the_files_are_private(store: Store, path: Path) -> None:
 
 
 def test_threads_a_long_reader_and_another_process_lose_nothing(path: Path, clock: FakeClock) -> None:
-    """Goes red with a plain BEGIN in ``_ConnectionThread``: writes that read first then fail as locked."""
+    """Goes red with a plain BEGIN in ``ConnectionThread``: writes that read first then fail as locked."""
     threads_count, times, others = 8, 200, 150
     store = Store.open(path, clock)
     failures: list[Exception] = []
@@ -248,6 +249,46 @@ def test_a_database_held_too_long_is_busy(store: Store, path: Path, monkeypatch:
 @posix_only
 def test_a_forked_child_cant_use_the_connections_of_its_parent(path: Path) -> None:
     assert run_process("forked_child", str(path)) == {"inherited": "closed", "value": 2}
+
+
+# --- the write-ahead log ---
+
+
+def test_no_commit_waits_for_the_log_to_be_merged(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit after which a merge is due is acknowledged while the merge still runs."""
+    merging, go_on = threading.Event(), threading.Event()
+
+    def merge() -> None:
+        merging.set()
+        assert go_on.wait(10)
+
+    monkeypatch.setattr(database, "_merge_log", merge)
+    for number in range(database.MERGED_COMMITS):
+        assert not merging.is_set()
+        store.write_sync(pin(str(number)))
+    assert merging.wait(10)
+    assert len(store.read_sync(pins)) == database.MERGED_COMMITS
+    go_on.set()
+    store.write_sync(pin("next"))
+
+
+def test_the_log_stays_short(store: Store, path: Path) -> None:
+    for number in range(5 * database.MERGED_COMMITS):
+        store.write_sync(lambda number=number: State.create(key=str(number), value="x" * 512 * 1024))  # type: ignore[misc]
+    written = 5 * database.MERGED_COMMITS * 512 * 1024
+    assert path.with_name("synapse.db-wal").stat().st_size < written / 2
+    assert path.stat().st_size > written / 2
+
+
+def test_a_merge_that_fails_costs_nothing(store: Store, path: Path) -> None:
+    """Somebody else looks at an old state all the time, so nothing newer may be merged."""
+    onlooker = sqlite3.connect(path, isolation_level=None)
+    onlooker.execute("BEGIN")
+    onlooker.execute("SELECT count(*) FROM state").fetchone()
+    for number in range(3 * database.MERGED_COMMITS):
+        store.write_sync(pin(f"{number:02d}"))
+    assert len(store.read_sync(pins)) == 3 * database.MERGED_COMMITS
+    onlooker.close()
 
 
 # --- shutting down ---
@@ -352,7 +393,7 @@ async def test_a_closed_store_refuses(path: Path, clock: FakeClock) -> None:
 
 
 def test_a_connection_stuck_in_a_transaction_is_replaced(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Goes red without the ``finally`` of ``_ConnectionThread._run``: every later write would fail."""
+    """Goes red without the ``finally`` of ``ConnectionThread._run``: every later write would fail."""
 
     def broken(database: ThreadDatabase) -> None:
         raise peewee.OperationalError("disk I/O error")

@@ -12,23 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sqlite3
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
-import peewee
 
 from synapse_service.clock import Clock
-from synapse_service.store.errors import StoreError, store_error
+from synapse_service.store.connection_thread import ConnectionThread
+from synapse_service.store.errors import StoreError
 from synapse_service.store.migrations import MIGRATIONS
 from synapse_service.store.models import DATABASE, TERMINAL_JOB_STATES, Job, State, Submission
-from synapse_service.store.opening import Opening, open_file, suspect_mark
+from synapse_service.store.opening import Opening, open_file
 from synapse_wire.errors import SynapseError
 
 T = TypeVar("T")
@@ -36,67 +32,10 @@ T = TypeVar("T")
 CLOSE_TIMEOUT_S: Final = 4.0
 """How long closing waits for queued writes; then what hasn't begun is refused, and a running statement is stopped."""
 
+MERGED_COMMITS: Final = 16
+"""Commits after which the write-ahead log is merged into the file. Of pages of results they fill 8 MiB of it."""
+
 _GENERATION: Final = "module_generation"
-
-
-class _ConnectionThread:
-    """One thread with one connection, running closures in order, each in a transaction of its own."""
-
-    def __init__(self, name: str, path: Path, *, writable: bool) -> None:
-        self._path = path
-        self._writable = writable
-        self._begin = "IMMEDIATE" if writable else "DEFERRED"
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._lock = threading.Lock()
-        self._closing: Future[None] | None = None
-        self._out_of_patience = False
-        self._connection: sqlite3.Connection | None = None
-        self._process = os.getpid()
-
-    def submit(self, fn: Callable[[], T], *, transaction: bool = True) -> Future[T]:
-        # A forked child has neither the thread nor, perhaps, a lock that anyone will release.
-        if self._process != os.getpid():
-            raise StoreError("closed", self._path)
-        with self._lock:
-            if self._closing is not None:
-                raise StoreError("closed", self._path)
-            return self._executor.submit(self._run, fn, transaction)
-
-    def close(self, timeout_s: float) -> None:
-        with self._lock:
-            if self._closing is None:
-                self._closing = self._executor.submit(self._disconnect)
-                self._executor.shutdown(wait=False)
-        try:
-            self._closing.result(timeout_s)
-        except FutureTimeout:
-            self._out_of_patience = True
-            if self._connection is not None:
-                self._connection.interrupt()
-
-    def _run(self, fn: Callable[[], T], transaction: bool) -> T:
-        if self._out_of_patience:
-            raise StoreError("closed", self._path)
-        try:
-            self._connection = DATABASE.open_here(self._path, writable=self._writable)
-            with DATABASE.atomic(self._begin) if transaction else contextlib.nullcontext():
-                return fn()
-        except (peewee.PeeweeException, sqlite3.Error) as error:
-            failure = store_error(error, self._path)
-            if failure is None:
-                raise
-            if failure.reason == "corrupt":
-                with contextlib.suppress(OSError):
-                    suspect_mark(self._path).touch(0o600)
-            raise failure from error
-        finally:
-            if self._connection is not None and self._connection.in_transaction:
-                # Even the rollback failed. Closing undoes the transaction, and the next closure connects anew.
-                self._disconnect()
-
-    def _disconnect(self) -> None:
-        self._connection = None
-        DATABASE.close()
 
 
 class Store:
@@ -112,8 +51,9 @@ class Store:
         self.path = path
         self.opening = opening
         self._clock = clock
-        self._writer = _ConnectionThread("store-writer", path, writable=True)
-        self._reader = _ConnectionThread("store-reader", path, writable=False)
+        self._unmerged = 0
+        self._writer = ConnectionThread("store-writer", path, writable=True, after=self._written)
+        self._reader = ConnectionThread("store-reader", path, writable=False)
 
     @classmethod
     def open(cls, path: Path, clock: Clock) -> Store:
@@ -190,9 +130,32 @@ class Store:
 
         return self.write_sync(step)
 
+    def _written(self) -> None:
+        """Have the log merged now and then; called on the thread that writes, after each commit.
+
+        Left to itself SQLite does it within the commit that makes the log too long, which then takes ten times as
+        long as others. Here it has a turn of its own, when that commit has been acknowledged.
+        """
+        self._unmerged += 1
+        if self._unmerged == MERGED_COMMITS:
+            self._unmerged = 0
+            with contextlib.suppress(StoreError):  # It was closed, which merges the log too.
+                self._writer.submit(_merge_log, transaction=False)
+
+
+def _merge_log() -> None:
+    # Trouble loses nothing, and the next one tries again; a commit that meets the same trouble says so.
+    with contextlib.suppress(sqlite3.OperationalError):
+        _connection().execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _connection() -> sqlite3.Connection:
+    connection: sqlite3.Connection = DATABASE.connection()  # type: ignore[no-untyped-call]
+    return connection
+
 
 def _vacuum(pages: int) -> bool:
-    connection: sqlite3.Connection = DATABASE.connection()  # type: ignore[no-untyped-call]
+    connection = _connection()
     (before,) = connection.execute("PRAGMA freelist_count").fetchone()
     # As a script: executed as a statement, Python takes one step of it, which frees one page.
     connection.executescript(f"PRAGMA incremental_vacuum({pages:d})")

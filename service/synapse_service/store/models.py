@@ -24,8 +24,8 @@ PRAGMAS: Final = (
     ("fullfsync", 1),
     ("checkpoint_fullfsync", 1),
     ("foreign_keys", 1),
-    # In pages: the log is merged into the file whenever it has grown to 8 MiB.
-    ("wal_autocheckpoint", 256),
+    # ``database`` has the log merged between commits, so that none waits for it.
+    ("wal_autocheckpoint", 0),
 )
 
 
