@@ -2,7 +2,8 @@
 
 Commits go through the store as the service uses it, on the disk that holds temporary files, and alternate with the
 floor: as many bytes appended to a file and flushed. Reading goes through a whole service, and alternates with a server
-that sends the very same bytes from memory.
+that sends the very same bytes from memory. It goes over few pages, which the service then has in memory too, and over
+more than it keeps, each of which comes out of the database.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from bench.corpus import MODEL, minilm_service
 from bench.figures import Report, ratio, spread
 from bench.info import connect, own_cores
 from synapse_client import Client
+from synapse_service.jobs.page_reader import KEPT_BYTES
 
 SECONDS = 60
 COMMIT_ROUNDS = 24
@@ -37,8 +39,9 @@ COMMITS = 8
 READ_ROUNDS = 9
 READS = 100
 AHEAD = 4
-ITEMS = int(os.environ.get("BENCH_PAGE_ITEMS", "2000"))
-"""Items of the job whose pages are read: some eight full pages."""
+ITEMS = int(os.environ.get("BENCH_PAGE_ITEMS", "5000"))
+"""Items of the job whose pages are read: more full pages than the service keeps in memory."""
+FEW = 8
 
 
 def measure() -> Report:
@@ -122,13 +125,18 @@ def measure_reads(report: Report) -> None:
     rates: dict[tuple[str, int], list[float]] = {}
     with minilm_service() as service, service.client() as client:
         job_id, pages = finished_job(client)
-        # Twice as many as are ever under way, because their ids have to differ.
-        requests = [line(number, job_id, number % pages) for number in range(2 * pages * AHEAD)]
-        page = reply(service.address, requests[0])
+        if pages * 512 * 1024 <= KEPT_BYTES:
+            raise SystemExit(f"{pages} pages are too few")
+        few, many = turns(job_id, FEW), turns(job_id, pages)
+        page = reply(service.address, few[0])
         with copier(page) as (address, pid), own_cores([service.pid, pid]):
             for round_ in range(READ_ROUNDS + 1):
                 for ahead in (AHEAD, 1):
-                    for name, where in (("embed.result", service.address), ("bare copy", address)):
+                    for name, where, requests in (
+                        ("embed.result", service.address, few),
+                        ("bare copy", address, few),
+                        ("embed.result out of the database", service.address, many),
+                    ):
                         rate = bytes_per_second(where, requests, ahead)
                         if round_ > 0:
                             rates.setdefault((name, ahead), []).append(rate)
@@ -157,6 +165,11 @@ def finished_job(client: Client) -> tuple[str, int]:
     return job_id, pages - 1  # The last one isn't full.
 
 
+def turns(job_id: str, pages: int) -> list[bytes]:
+    """Requests for the first pages in their order, twice as many as are ever under way: their ids have to differ."""
+    return [line(number, job_id, number % pages) for number in range(2 * pages * AHEAD)]
+
+
 def line(number: int, job_id: str, cursor: int) -> bytes:
     """One request."""
     params = {"job_id": job_id, "cursor": cursor}
@@ -177,17 +190,17 @@ def bytes_per_second(address: str, requests: Sequence[bytes], ahead: int) -> flo
     """What one connection gets that has ``ahead`` requests under way, so that it never waits for a turnaround."""
     received = answered = 0
     buffer = bytearray(1 << 20)
-    turns = itertools.cycle(requests)
+    lines = itertools.cycle(requests)
     with connect(address) as connection:
         began = time.perf_counter()
-        connection.sendall(b"".join(next(turns) for _ in range(ahead)))
+        connection.sendall(b"".join(next(lines) for _ in range(ahead)))
         while answered < READS:
             size = connection.recv_into(buffer)
             received += size
             ended = buffer.count(b"\n", 0, size)
             if ended:
                 answered += ended
-                connection.sendall(b"".join(next(turns) for _ in range(ended)))
+                connection.sendall(b"".join(next(lines) for _ in range(ended)))
         return received / (time.perf_counter() - began)
 
 

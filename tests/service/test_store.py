@@ -251,6 +251,30 @@ def test_a_forked_child_cant_use_the_connections_of_its_parent(path: Path) -> No
     assert run_process("forked_child", str(path)) == {"inherited": "closed", "value": 2}
 
 
+# --- how often was written ---
+
+
+async def test_settled_counts_writes_and_is_none_while_one_waits_or_runs(store: Store) -> None:
+    before = store.settled
+    assert before is not None
+    go_on = threading.Event()
+    running = asyncio.create_task(store.write(lambda: go_on.wait(10)))
+    waiting = asyncio.create_task(store.write(pin("never")))
+    await asyncio.sleep(0)
+    assert store.settled is None
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert store.settled is None
+    go_on.set()
+    await running
+    assert store.settled == before + 2
+    with pytest.raises(ZeroDivisionError):
+        await store.write(lambda: 1 // 0)
+    assert store.settled == before + 3
+    assert await store.read(pins) == []
+    assert store.settled == before + 3
+
+
 # --- the write-ahead log ---
 
 

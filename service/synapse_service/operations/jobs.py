@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from synapse_service.aliases.table import AliasTable
-from synapse_service.jobs import submissions
 from synapse_service.jobs.book import JobBook
+from synapse_service.jobs.page_reader import PageReader
 from synapse_service.server.router import Call, Router
 from synapse_service.store.database import Store
 from synapse_service.store.models import TERMINAL_JOB_STATES
@@ -31,7 +31,7 @@ class JobOperations:
     """The contract's operations about jobs."""
 
     def __init__(self, *, store: Store, book: JobBook, module_generation: int, aliases: AliasTable) -> None:
-        self._store = store
+        self._pages = PageReader(store)
         self._book = book
         self._generation = module_generation
         self._aliases = aliases
@@ -46,7 +46,7 @@ class JobOperations:
         cursor = params.cursor or 0
         # Asked first: an end that is known by now has no page after it that the read below could miss.
         ended = self._book.unwritten_end(params.job_id)
-        page = await self._store.read(lambda: submissions.read_page(params.job_id, cursor))
+        page = await self._pages.read(params.job_id, cursor)
         payload = page.payload if page.payload is not None else b"[]"
         # What a page says of equivalences is what was true when it was committed: its vectors were made under that.
         epoch = self._aliases.epoch if page.table_epoch is None else page.table_epoch

@@ -41,6 +41,7 @@ class ConnectionThread:
         self._begin = "IMMEDIATE" if writable else "DEFERRED"
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._lock = threading.Lock()
+        self._submitted = self._ended = 0
         self._closing: Future[None] | None = None
         self._out_of_patience = False
         self._connection: sqlite3.Connection | None = None
@@ -53,7 +54,17 @@ class ConnectionThread:
         with self._lock:
             if self._closing is not None:
                 raise StoreError("closed", self._path)
-            return self._executor.submit(self._run, fn, transaction)
+            self._submitted += 1
+            future = self._executor.submit(self._run, fn, transaction)
+        # Also when it is cancelled before its turn. Whoever waits for the result is told after this.
+        future.add_done_callback(self._count_end)
+        return future
+
+    @property
+    def settled(self) -> int | None:
+        """How many closures there have been, None while one waits or runs."""
+        with self._lock:
+            return self._submitted if self._submitted == self._ended else None
 
     def close(self, timeout_s: float) -> None:
         with self._lock:
@@ -66,6 +77,10 @@ class ConnectionThread:
             self._out_of_patience = True
             if self._connection is not None:
                 self._connection.interrupt()
+
+    def _count_end(self, _: Future[T]) -> None:
+        with self._lock:
+            self._ended += 1
 
     def _run(self, fn: Callable[[], T], transaction: bool) -> T:
         if self._out_of_patience:

@@ -68,6 +68,14 @@ class Store:
         """Run ``fn`` in a transaction that sees one state and can't write."""
         return await asyncio.wrap_future(self._reader.submit(fn))
 
+    @property
+    def settled(self) -> int | None:
+        """How often was written so far, None while a write waits or runs.
+
+        What was read while this stood at one number is what would be read as long as it stands there.
+        """
+        return self._writer.settled
+
     async def give_back(self, pages: int) -> bool:
         """Return up to ``pages`` unused pages of the file to the file system; True when more are left to return."""
         return await asyncio.wrap_future(self._writer.submit(lambda: _vacuum(pages), transaction=False))
