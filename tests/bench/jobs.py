@@ -33,8 +33,8 @@ SECONDS = ITEMS // 100
 ROUNDS = 2
 QUERIES = 300
 WORDS = 8
-SAMPLE_S = 0.02
-POLL_S = 0.05
+SAMPLE_S = 0.1
+POLL_S = 0.1
 
 _numbers = itertools.count()
 

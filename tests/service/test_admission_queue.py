@@ -75,8 +75,27 @@ def test_a_latecomer_waits_for_the_next_round_even_with_shorter_rows(desk: Desk)
     desk.ask("a", "bulk", 40, 90)
     assert desk.quantum(40) == ["a0"]
     desk.ask("late", "bulk", 1)
-    assert desk.quantum(200) == ["a1"]
-    assert desk.quantum(200) == ["late0"]
+    assert desk.quantum(90) == ["a1"]
+    assert desk.quantum(90) == ["late0"]
+
+
+def test_what_is_left_of_a_round_is_filled_up_from_the_next(desk: Desk) -> None:
+    desk.ask("a", "bulk", 40, 50)
+    assert desk.quantum(40) == ["a0"]
+    desk.ask("b", "bulk", 30, 60)
+    desk.ask("c", "bulk", 20, 70)
+    assert desk.quantum() == ["c0", "b0", "a1"]
+    assert desk.quantum() == ["b1"]
+    assert desk.quantum() == ["c1"]
+    assert desk.quantum() == []
+
+
+def test_a_round_is_not_filled_up_with_another_encoding(desk: Desk) -> None:
+    desk.ask("a", "bulk", 40, 50)
+    assert desk.quantum(40) == ["a0"]
+    desk.ask("b", "bulk", 5, encoding="f32")
+    assert desk.quantum() == ["a1"]
+    assert desk.quantum() == ["b0"]
 
 
 def test_a_row_larger_than_the_budget_is_served_alone(desk: Desk) -> None:

@@ -25,6 +25,7 @@ from synapse_service.catalog.pins import Pins
 from synapse_service.certify.ledger import Certification
 from synapse_service.certify.records import StoredCertifications
 from synapse_service.jobs.book import JobBook
+from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.manifest import Manifest
@@ -214,6 +215,33 @@ async def test_the_status_of_a_model_is_its_row(desk: Desk) -> None:
     with pytest.raises(SynapseError) as refusal:
         await desk.operations.status(CALL, ModelStatus(model_id="absent"))
     assert (refusal.value.code, refusal.value.details) == ("unknown_model", {"model_id": "absent"})
+
+
+async def test_a_live_job_is_answered_without_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting clients ask many times a second."""
+    gate = asyncio.Event()
+
+    async def work(job: LiveJob) -> None:
+        job.progress(1, 2)
+        await gate.wait()
+
+    job = await desk.book.start("probe", "m", work)
+    await until(lambda: job.items_done)
+    asked: list[str] = []
+
+    async def asked_for(job_id: str) -> None:
+        asked.append(job_id)
+
+    monkeypatch.setattr(desk.operations._downloads, "find", asked_for)
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "read", None)
+        status = await desk.operations.status(CALL, ModelStatus(job_id="job-1"))
+    assert (status.state, status.items_done) == ("running", 1)
+    assert asked == []
+    gate.set()
+    await desk.book.ended(job)
+    status = await desk.operations.status(CALL, ModelStatus(job_id="job-1"))
+    assert (status.state, asked) == ("done", ["job-1"])
 
 
 async def test_the_status_of_a_job_has_its_kind_and_no_members_of_other_kinds(desk: Desk) -> None:

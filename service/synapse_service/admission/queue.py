@@ -3,8 +3,8 @@
 A *ticket* is one accepted request with its tokenized rows; a *quantum* is the set of rows of one worker call.
 Interactive rows go first. Bulk rows are served in rounds: the bulk tickets that wait when a round begins are merged
 and ordered by length, so that rows of equal length from several requests share an inference, and whoever comes
-later waits for the next round; nobody is overtaken twice. Between two quanta interactive work gets in, which is why
-a bulk quantum is short.
+later waits for the next round; nobody is overtaken twice. The last quantum of a round is filled up from the next.
+Between two quanta interactive work gets in, which is why a bulk quantum is short.
 
 Pure bookkeeping for the event loop: no clock, no I/O. A ticket's result is delivered through its future.
 """
@@ -148,11 +148,19 @@ class LaneQueue:
 
     def next_quantum(self, interactive_tokens: int, bulk_tokens: int) -> Quantum | None:
         """The next worker call: at least one row, and then rows up to the class's token budget."""
-        quantum = self._cut("interactive", self._waiting["interactive"], interactive_tokens)
-        if quantum is None:
+        taken: list[Row] = []
+        class_: PriorityClass = "interactive"
+        self._take(class_, self._waiting[class_], interactive_tokens, taken)
+        if not taken:
+            class_ = "bulk"
+            # What is left of a round is filled up from the next one: a call with few rows costs almost as much.
             self._fill_round()
-            quantum = self._cut("bulk", self._round, bulk_tokens)
-        return quantum
+            while self._take(class_, self._round, bulk_tokens, taken) and not self._round:
+                self._fill_round()
+        if not taken:
+            return None
+        taken.sort(key=lambda row: row.tokens)
+        return Quantum(class_, taken[0].ticket.encoding, tuple(taken))
 
     def fail_all(self, error: SynapseError) -> None:
         """Answer everything that waits with ``error``."""
@@ -179,22 +187,22 @@ class LaneQueue:
             first = merged[0].ticket.encoding
             self._round.extend(sorted(merged, key=lambda row: (row.ticket.encoding != first, row.tokens)))
 
-    def _cut(self, class_: PriorityClass, rows: deque[Row], budget: int) -> Quantum | None:
+    def _take(self, class_: PriorityClass, rows: deque[Row], budget: int, taken: list[Row]) -> bool:
+        """Move rows to ``taken`` while they fit and have the encoding of those there; True if it got any."""
+        before = len(taken)
+        tokens = sum(row.tokens for row in taken)
         _drop_dead(rows)
-        if not rows:
-            return None
-        encoding = rows[0].ticket.encoding
-        taken: list[Row] = []
-        tokens = 0
-        while rows and rows[0].ticket.encoding == encoding and (not taken or tokens + rows[0].tokens <= budget):
-            row = rows.popleft()
+        while rows:
+            row = rows[0]
+            if taken and (row.ticket.encoding != taken[0].ticket.encoding or tokens + row.tokens > budget):
+                break
+            rows.popleft()
             row.ticket.started = True
             self._open[class_][row.ticket] -= row.tokens
             taken.append(row)
             tokens += row.tokens
             _drop_dead(rows)
-        taken.sort(key=lambda row: row.tokens)
-        return Quantum(class_, encoding, tuple(taken))
+        return len(taken) > before
 
 
 def _drop_dead(rows: deque[Row]) -> None:

@@ -112,7 +112,8 @@ def assemble(
         clock=clock,
         new_id=_new_id,
         module_generation=generation,
-        chunk_tokens=lambda: current().bulk_quantum_tokens,
+        # Half as much again as one worker call takes: what is left of a chunk then makes a full call with the next.
+        chunk_tokens=lambda: current().bulk_quantum_tokens * 3 // 2,
         ttl_s=lambda: current().result_ttl_ms / 1000,
     )
     credentials = Credentials(

@@ -143,11 +143,18 @@ class JobBook:
         if task is not None:
             await asyncio.wait([task])
 
+    def live_status(self, job_id: str) -> JobStatus | None:
+        """Where a job stands whose row may be behind; None for any other id."""
+        job = self._live.get(job_id)
+        if job is None and job_id in self._unwritten:
+            job, _ = self._unwritten[job_id]
+        return None if job is None else live_status(job, self._generation)
+
     async def status(self, job_id: str) -> JobStatus:
         """Where a job stands; raises ``invalid_request`` for an id that is unknown or expired."""
-        job = self._in_memory().get(job_id)
-        if job is not None:
-            return live_status(job, self._generation)
+        status = self.live_status(job_id)
+        if status is not None:
+            return status
         row = await self._store.read(lambda: _with_pages(Job.job_id == job_id).first())
         if row is None:
             raise invalid_state(f"no job {job_id!r} is known; it may have expired", job_id=job_id)

@@ -1,7 +1,7 @@
 """Durable embedding: accept an over-budget batch, compute it in short turns, and commit page after page.
 
 Rows are computed shortest first in chunks that go through the lane's ordinary bulk queue, so an interactive request
-waits for one chunk at most. Two chunks are in the queue at a time, which keeps the worker busy while results are
+waits for one worker call at most. Two chunks are in the queue at a time, which keeps the worker busy while results are
 assembled and a page is written; and at most one page is being written, which bounds memory. A page is acknowledged by
 becoming readable, and it becomes readable in the transaction that stores it.
 

@@ -76,6 +76,10 @@ class ModelOperations:
     async def status(self, call: Call, params: p.ModelStatus) -> r.JobStatus | r.DownloadStatus | r.ModelRow:
         """A job of any kind, or a model."""
         if params.job_id is not None:
+            # Asked for many times a second by those who wait; the database is for jobs that have ended.
+            live = self._jobs.live_status(params.job_id)
+            if live is not None:
+                return live
             download = await self._downloads.find(params.job_id)
             if download is not None:
                 return msgspec.structs.replace(download, kind="models.download")
