@@ -36,7 +36,7 @@ def split_ids(payload: bytes, lengths: Sequence[int]) -> list[npt.NDArray[np.int
 def calls(lengths: Sequence[int], tokens_per_call: int) -> Iterator[list[int]]:
     """Splits rows into engine calls: indices in order of length, within `tokens_per_call` or one row at least.
 
-    Sorted, so that rows of equal length stay in one call, where engines compute them together.
+    Sorted, so that rows of about one length stay in one call, where engines compute them together.
     """
     call: list[int] = []
     tokens = 0

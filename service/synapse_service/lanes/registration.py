@@ -42,7 +42,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     scoring: Scoring | None = None
     """Of a model that scores: how. It has no ``dims``, and its rows have another frame than ids before and after."""
     ladder: tuple[int, ...] = ()
-    """The buckets of a package set, ascending; empty where rows run at their exact length."""
+    """The buckets of a package set, ascending; empty where only a row's own length decides how it is computed."""
 
     @property
     def model_id(self) -> str:
