@@ -2,7 +2,7 @@
 
 A *ticket* is one accepted request with its tokenized rows; a *quantum* is the set of rows of one worker call.
 Interactive rows go first. Bulk rows are served in rounds: the bulk tickets that wait when a round begins are merged
-and ordered by length, so that rows of equal length from several requests share an inference, and whoever comes
+and ordered by length, so that rows of about one length from several requests share an inference, and whoever comes
 later waits for the next round; nobody is overtaken twice. The last quantum of a round is filled up from the next.
 Between two quanta interactive work gets in, which is why a bulk quantum is short.
 
