@@ -1,8 +1,8 @@
 """A durable job of many short texts: its speed beside a loop in process, its memory, and what queries notice of it.
 
 The loop is Synapse's own tokenizer and engine called as functions, in a process of its own: it tokenizes all texts and
-computes them in groups of about one length, and keeps nothing. A job does that too, and answers queries in between, writes
-every vector twice over (into pages, and to disk), and could be killed at any moment.
+computes them in groups of about one length, and keeps nothing. A job does that too, and answers queries in between,
+writes every vector twice over (into pages, and to disk), and could be killed at any moment.
 
 The variable ``BENCH_JOB_ITEMS`` changes how many texts there are.
 """

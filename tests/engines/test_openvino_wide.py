@@ -16,6 +16,7 @@ from fixtures.openvino_tiny import random_rows
 from synapse_engines import openvino
 from synapse_engines.backend import EmbedSpec
 from synapse_engines.families import family_for
+from synapse_engines.families.base import Pooling
 from synapse_engines.openvino import batching
 
 BERT: dict[str, Any] = {
@@ -66,8 +67,9 @@ MODERNBERT: dict[str, Any] = {
     [(BERT, False), (QWEN3, False), (MINILM, True), (MODERNBERT, True)],
     ids=["bert", "qwen3", "minilm", "modernbert"],
 )
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_a_wide_model_gives_a_row_the_same_bits_whatever_its_mates(
-    config: dict[str, Any], share: bool, tmp_path: Path
+    config: dict[str, Any], share: bool, pooling: Pooling, tmp_path: Path
 ) -> None:
     """Red when `batching.rows_may_share` says yes for the first two: see the figures there."""
     family = family_for(config)
@@ -78,7 +80,7 @@ def test_a_wide_model_gives_a_row_the_same_bits_whatever_its_mates(
         tensor.name: (random.standard_normal(tensor.shape) * 0.05).astype(np.float32) for tensor in family.tensors(cfg)
     }
     save_file(weights, path)
-    spec = EmbedSpec(family=family.name, pooling="mean", normalize=False, max_tokens=512)
+    spec = EmbedSpec(family=family.name, pooling=pooling, normalize=False, max_tokens=512)
     model = openvino.build(path, family, cfg, spec, 2)
     try:
         # Rows of one length, and rows of several that have frames of one width.

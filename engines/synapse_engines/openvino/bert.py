@@ -9,7 +9,7 @@ from synapse_engines.openvino.runtime import ops, ov
 
 
 def hidden_states(cfg: BertConfig, weights: GraphWeights, packing: Packing) -> ov.Node:
-    """Devlin et al. 2018: hidden states [T, hidden] of packed rows, all in segment 0."""
+    """Devlin et al. 2018: hidden states of packed rows, all in segment 0, see `Packing.read`."""
 
     def linear(x: ov.Node, name: str) -> ov.Node:
         return weights.linear(x, f"{name}.weight", f"{name}.bias")
@@ -28,6 +28,8 @@ def hidden_states(cfg: BertConfig, weights: GraphWeights, packing: Packing) -> o
             for part in ("query", "key", "value")
         )
         attended = packing.tokens(attention(queries, keys, values, packing.mask), cfg.heads * cfg.head_dim)
+        if index == cfg.layers - 1:
+            attended, x = packing.read(attended), packing.read(x)
         x = norm(ops.add(linear(attended, f"{layer}.attention.output.dense"), x), f"{layer}.attention.output.LayerNorm")
         inner = ops.gelu(linear(x, f"{layer}.intermediate.dense"), "ERF")
         x = norm(ops.add(linear(inner, f"{layer}.output.dense"), x), f"{layer}.output.LayerNorm")

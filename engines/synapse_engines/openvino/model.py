@@ -122,7 +122,7 @@ def load(path: Path, family: Family, cfg: FamilyConfig, spec: EmbedSpec, threads
 
 def embedding_graph(weights: GraphWeights, cfg: FamilyConfig, spec: EmbedSpec) -> ov.Model:
     """The graph from packed rows, see `packing.PackedRows`, to vectors [B, hidden]."""
-    packing = Packing()
+    packing = Packing(spec.pooling)
     match cfg:
         case BertConfig():
             states = bert.hidden_states(cfg, weights, packing)
@@ -132,7 +132,7 @@ def embedding_graph(weights: GraphWeights, cfg: FamilyConfig, spec: EmbedSpec) -
             states = qwen3.hidden_states(cfg, weights, packing)
         case _:
             raise ArtifactError("unsupported", f"there is no OpenVINO graph of {cfg.model_type}")
-    vectors = packing.pooled(states, spec.pooling)
+    vectors = packing.pooled(states)
     return ov.Model(
         [ops.result(normalised(vectors) if spec.normalize else vectors)], packing.parameters, cfg.model_type
     )

@@ -27,7 +27,7 @@ QUERY_BLOCK = 128
 
 
 def hidden_states(cfg: ModernBertConfig, weights: GraphWeights, packing: Packing) -> ov.Node:
-    """Warner et al. 2024: hidden states [T, hidden] of packed rows."""
+    """Warner et al. 2024: hidden states of packed rows, see `Packing.read`."""
 
     def norm(x: ov.Node, name: str) -> ov.Node:
         return weights.layer_norm(x, f"{name}.weight", None, cfg.norm_eps)
@@ -49,6 +49,8 @@ def hidden_states(cfg: ModernBertConfig, weights: GraphWeights, packing: Packing
         else:
             attended = band.attention(queries, keys, values)
         tokens = packing.tokens(attended, cfg.heads * cfg.head_dim)
+        if index == cfg.layers - 1:
+            tokens, x = packing.read(tokens), packing.read(x)
         x = ops.add(x, weights.linear(tokens, f"{layer}.attn.Wo.weight"))
         wide = weights.linear(norm(x, f"{layer}.mlp_norm"), f"{layer}.mlp.Wi.weight")
         inner, gate = ops.split(wide, whole(1), 2).outputs()

@@ -54,7 +54,7 @@ def pack(rows: Sequence[Ids]) -> PackedRows:
 
 
 class Packing:
-    """The layout of packed rows as a graph sees it.
+    """The layout of packed rows as a graph sees it, and which states make a row's vector.
 
     Attributes:
         parameters: the graph's inputs, see `PackedRows`.
@@ -67,7 +67,8 @@ class Packing:
             inference has had a length of one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pooling: Pooling) -> None:
+        self._pooling = pooling
         self.parameters = [
             ops.parameter(ov.PartialShape([-1] * dimensions), ov.Type.i32, name)
             for name, dimensions in (("ids", 1), ("lengths", 1), ("places", 2), ("slots", 1))
@@ -90,14 +91,23 @@ class Packing:
         """States of frames [B, W, width] as tokens [T, width]."""
         return ops.gather(ops.reshape(frames, whole([-1, width]), False), self._slots, whole(0))
 
-    def pooled(self, states: ov.Node, pooling: Pooling) -> ov.Node:
-        """One vector a row of the hidden states of tokens [T, hidden]: the mean over all, the first or the last."""
-        match pooling:
+    def read(self, states: ov.Node) -> ov.Node:
+        """Of the states of tokens [T, n] those that pooling reads: one a row, [B, n], or all of them for a mean.
+
+        Behind the last layer's attention no token looks at another, so what isn't read needn't be computed.
+        """
+        match self._pooling:
             case "mean":
-                real = ops.unsqueeze(ops.convert(self.real, "f32"), whole(2))
-                total = ops.reduce_sum(ops.multiply(self.frames(states), real), whole([1]), False)
-                return ops.divide(total, ops.convert(self._lengths, "f32"))
+                return states
             case "cls":
                 return ops.gather(states, ops.gather(self._places, whole(0), whole(1)), whole(0))
             case "last":
                 return ops.gather(states, ops.gather(self._places, whole(-1), whole(1)), whole(0))
+
+    def pooled(self, states: ov.Node) -> ov.Node:
+        """One vector a row, [B, hidden], of the hidden states that `read` left."""
+        if self._pooling != "mean":
+            return states
+        real = ops.unsqueeze(ops.convert(self.real, "f32"), whole(2))
+        total = ops.reduce_sum(ops.multiply(self.frames(states), real), whole([1]), False)
+        return ops.divide(total, ops.convert(self._lengths, "f32"))

@@ -18,7 +18,7 @@ from synapse_engines.openvino.runtime import ops, ov
 
 
 def hidden_states(cfg: Qwen3Config, weights: GraphWeights, packing: Packing) -> ov.Node:
-    """Qwen team 2025: hidden states [T, hidden] of packed rows."""
+    """Qwen team 2025: hidden states of packed rows, see `Packing.read`."""
 
     def heads_of(x: ov.Node, name: str, heads: int) -> ov.Node:
         """A projection of x [T, hidden], [B, W, heads, head_dim]."""
@@ -39,6 +39,8 @@ def hidden_states(cfg: Qwen3Config, weights: GraphWeights, packing: Packing) -> 
         queries, keys = rotate(queries, tables, cfg.head_dim), rotate(keys, tables, cfg.head_dim)
         keys, values = _shared(keys, cfg), _shared(values, cfg)
         attended = packing.tokens(attention(queries, keys, values, mask), cfg.heads * cfg.head_dim)
+        if index == cfg.layers - 1:
+            attended, x = packing.read(attended), packing.read(x)
         x = ops.add(x, weights.linear(attended, f"{own}.o_proj.weight"))
         y = weights.rms_norm(x, f"{layer}.post_attention_layernorm.weight", cfg.norm_eps)
         gate = ops.swish(weights.linear(y, f"{layer}.mlp.gate_proj.weight"))
