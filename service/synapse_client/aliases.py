@@ -7,16 +7,10 @@ The methods of both clients, in one file beside each other; the two classes are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
 
 from synapse_client import calls
 from synapse_client.running import Asyncio, Blocking
 from synapse_wire import results as r
-
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
 
 
 class AliasMethods(Blocking):

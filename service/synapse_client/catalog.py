@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -18,11 +17,6 @@ from synapse_client.errors import JobUnfinished, ProtocolViolation
 from synapse_client.running import Asyncio, Blocking
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError, WireError
-
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
 
 Progress = Callable[[r.DownloadStatus], object]
 

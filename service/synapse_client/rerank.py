@@ -7,7 +7,7 @@ The methods of both clients, in one file beside each other; the two classes are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from synapse_client.options import Constraints
-
-T = TypeVar("T")
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):

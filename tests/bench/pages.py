@@ -30,8 +30,10 @@ if __name__ == "__main__":
 from bench.corpus import MODEL, minilm_service
 from bench.figures import Report, ratio, spread
 from bench.info import connect, own_cores
+from fixtures.submissions import binding
 from synapse_client import Client
 from synapse_service.jobs.page_reader import KEPT_BYTES
+from synapse_service.jobs.pages import PAGE_BYTES
 
 SECONDS = 60
 COMMIT_ROUNDS = 24
@@ -64,7 +66,6 @@ def measure_commits(report: Report) -> None:
         ratio(commits, floors),
         "x",
         2.2,
-        spread(commits, floors),
     )
     for name, times in (("a page commit", commits), ("its floor", floors)):
         median, mean = statistics.median(times), statistics.mean(times)
@@ -76,25 +77,14 @@ async def commit_rounds(folder: Path) -> tuple[list[float], list[float]]:
     """Milliseconds of each commit and of as many writes of the floor; ``COMMITS`` of the one, then of the other."""
     from synapse_service.clock import SystemClock
     from synapse_service.jobs import submissions
-    from synapse_service.jobs.pages import PAGE_BYTES, Page
+    from synapse_service.jobs.pages import Page
     from synapse_service.store.database import Store
-    from synapse_wire.results import EngineIdentity, Provenance
 
     payload = os.urandom(PAGE_BYTES)
     page = Page(array("I", range(110)), payload)
     store = Store.open(folder / "synapse.db", SystemClock())
-    binding = submissions.Binding(
-        request_key="key",
-        digest="digest",
-        model_id="m",
-        fingerprint="f",
-        dims=384,
-        provenance=Provenance(engine=EngineIdentity(engine="e", version="1", build_flags={})),
-        encoding="f32",
-        items_total=10**6,
-    )
     request = submissions.Request("job", "submission", None, 1, 0)
-    await store.write(lambda: submissions.accept(binding, request, now_ms=0))
+    await store.write(lambda: submissions.accept(binding(items_total=10**6), request, now_ms=0))
     commits, floors = [], []
     index = 0
     with (folder / "floor").open("wb", buffering=0) as floor:
@@ -125,7 +115,7 @@ def measure_reads(report: Report) -> None:
     rates: dict[tuple[str, int], list[float]] = {}
     with minilm_service() as service, service.client() as client:
         job_id, pages = finished_job(client)
-        if pages * 512 * 1024 <= KEPT_BYTES:
+        if pages * PAGE_BYTES <= KEPT_BYTES:
             raise SystemExit(f"{pages} pages are too few")
         few, many = turns(job_id, FEW), turns(job_id, pages)
         page = reply(service.address, few[0])

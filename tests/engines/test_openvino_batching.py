@@ -66,6 +66,13 @@ def test_the_number_of_threads_moves_no_bit() -> None:
     np.testing.assert_array_equal(one.embed(rows), two.embed(rows))
 
 
+def test_a_row_that_is_longer_by_a_token_is_another_row() -> None:
+    """Also in the same frame: only what lies behind a row's end is masked."""
+    model = tiny_on_openvino("bert")
+    (row,) = random_rows([17])
+    assert not np.array_equal(model.embed([row]), model.embed([np.append(row, np.int32(0))]))
+
+
 @pytest.mark.parametrize("length", [128, 224, 256, 288, 320, 512, 640])
 def test_a_long_row_with_a_short_mate(model: OpenVinoModel, length: int) -> None:
     """Lengths at which masks over padded rows have been known to turn short mates into NaN."""

@@ -14,13 +14,13 @@ import peewee
 import pytest
 
 from fixtures.clocks import FakeClock
+from fixtures.submissions import binding
 from synapse_service.jobs import submissions
 from synapse_service.jobs.pages import Page
 from synapse_service.jobs.submissions import Attempt, Binding, Request
 from synapse_service.store.database import Store
 from synapse_service.store.models import Job, ResultPage, Submission
 from synapse_wire.errors import SynapseError
-from synapse_wire.results import EngineIdentity, Provenance
 
 NOW = 1_000_000
 LATER = NOW + 500
@@ -32,21 +32,6 @@ def store(quick_dir: Path) -> Iterator[Store]:
     store = Store.open(quick_dir / "synapse.db", FakeClock())
     yield store
     store.close_sync()
-
-
-def binding(key: str | None = "key", digest: str = "digest", fingerprint: str = "syn1-a", **changes: Any) -> Binding:
-    engine = EngineIdentity(engine="owned-cpu", version="1", build_flags={})
-    facts: dict[str, Any] = {
-        "request_key": key,
-        "digest": digest,
-        "model_id": "m",
-        "fingerprint": fingerprint,
-        "dims": 4,
-        "provenance": Provenance(engine=engine),
-        "encoding": "json",
-        "items_total": 10,
-    }
-    return Binding(**(facts | changes))
 
 
 def request(name: str) -> Request:

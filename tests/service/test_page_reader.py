@@ -12,25 +12,14 @@ from typing import Any
 import pytest
 
 from fixtures.clocks import FakeClock
+from fixtures.submissions import binding
 from synapse_service.jobs import page_reader, submissions
 from synapse_service.jobs.page_reader import PageReader
 from synapse_service.jobs.pages import Page
-from synapse_service.jobs.submissions import Binding, Request
+from synapse_service.jobs.submissions import Request
 from synapse_service.store.database import Store
 from synapse_service.store.models import Job, Submission
 from synapse_wire.errors import SynapseError
-from synapse_wire.results import EngineIdentity, Provenance
-
-BINDING = Binding(
-    request_key=None,
-    digest="digest",
-    model_id="m",
-    fingerprint="syn1-a",
-    dims=4,
-    provenance=Provenance(engine=EngineIdentity(engine="owned-cpu", version="1", build_flags={})),
-    encoding="json",
-    items_total=10,
-)
 
 
 class CountingStore(Store):
@@ -46,8 +35,7 @@ class CountingStore(Store):
 @pytest.fixture
 async def store(quick_dir: Path) -> AsyncIterator[CountingStore]:
     store = CountingStore.open(quick_dir / "synapse.db", FakeClock())
-    assert isinstance(store, CountingStore)
-    await store.write(lambda: submissions.accept(BINDING, Request("job", "submission", None, 1, 0), now_ms=0))
+    await store.write(lambda: submissions.accept(binding(), Request("job", "submission", None, 1, 0), now_ms=0))
     yield store
     await store.close()
 

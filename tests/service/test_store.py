@@ -61,6 +61,10 @@ def pin(name: str) -> Callable[[], Any]:
     return lambda: Pin.create(owner="test", sha256=name)
 
 
+def fact(key: str, value: str) -> Callable[[], Any]:
+    return lambda: State.create(key=key, value=value)
+
+
 def pins() -> list[str]:
     return [row.sha256 for row in Pin.select().order_by(Pin.sha256)]
 
@@ -298,7 +302,7 @@ def test_no_commit_waits_for_the_log_to_be_merged(store: Store, monkeypatch: pyt
 
 def test_the_log_stays_short(store: Store, path: Path) -> None:
     for number in range(5 * database.MERGED_COMMITS):
-        store.write_sync(lambda number=number: State.create(key=str(number), value="x" * 512 * 1024))  # type: ignore[misc]
+        store.write_sync(fact(str(number), "x" * 512 * 1024))
     written = 5 * database.MERGED_COMMITS * 512 * 1024
     assert path.with_name("synapse.db-wal").stat().st_size < written / 2
     assert path.stat().st_size > written / 2

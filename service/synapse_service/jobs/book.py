@@ -145,9 +145,7 @@ class JobBook:
 
     def live_status(self, job_id: str) -> JobStatus | None:
         """Where a job stands whose row may be behind; None for any other id."""
-        job = self._live.get(job_id)
-        if job is None and job_id in self._unwritten:
-            job, _ = self._unwritten[job_id]
+        job = self._in_memory().get(job_id)
         return None if job is None else live_status(job, self._generation)
 
     async def status(self, job_id: str) -> JobStatus:

@@ -48,6 +48,7 @@ class ConnectionThread:
         self._process = os.getpid()
 
     def submit(self, fn: Callable[[], T], *, transaction: bool = True) -> Future[T]:
+        """Have ``fn`` run after what was submitted before; raises StoreError once the thread is closed."""
         # A forked child has neither the thread nor, perhaps, a lock that anyone will release.
         if self._process != os.getpid():
             raise StoreError("closed", self._path)

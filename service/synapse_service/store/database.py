@@ -15,7 +15,7 @@ import contextlib
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Store:
         self._reader = ConnectionThread("store-reader", path, writable=False)
 
     @classmethod
-    def open(cls, path: Path, clock: Clock) -> Store:
+    def open(cls, path: Path, clock: Clock) -> Self:
         """Check, repair and migrate the file, whose folder must exist, and start the threads; raises StoreError."""
         return cls(path, clock, open_file(path, clock, MIGRATIONS))
 
