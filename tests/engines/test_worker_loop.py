@@ -157,6 +157,27 @@ def test_ping_is_answered_during_a_computation_and_says_with_what(peer: MakePeer
     assert worker.ask(Ping(4))[0] == Pong(4, busy_with=None)
 
 
+def test_requests_of_every_duration_are_answered_in_turn_and_pings_in_between(peer: MakePeer) -> None:
+    """Which of the worker's threads reads depends on how long a request takes; nothing may get lost between them."""
+    waits = itertools.cycle([0.0, 0.0, 0.024, 0.0, 0.026, 0.05, 0.001, 0.08])
+    delays = list(itertools.islice(waits, 64))
+    worker = peer({"calls": [{"delay_s": delay} for delay in delays]})
+    worker.ask(Load(1, scripted_spec()))
+    for number in range(len(delays)):
+        request, ping = 10 * number + 10, 10 * number + 11
+        worker.send_raw(encode(Embed(request, [1], "json"), pack_rows([[number]])[1]) + encode(Ping(ping)))
+        replies = dict([_by_id(worker.receive()), _by_id(worker.receive())])
+        assert replies[request] == expected_text([number])
+        assert replies[ping] == b""
+    worker.send(Shutdown(3))
+    assert worker.ended() == (0, "")
+
+
+def _by_id(received: tuple[Reply, bytes]) -> tuple[int, bytes]:
+    reply, payload = received
+    return reply.id, payload
+
+
 def test_requests_that_make_no_sense_are_refused_and_the_worker_serves_on(peer: MakePeer) -> None:
     worker = peer({"vocab": 10})
     refusals = [

@@ -1,15 +1,14 @@
-"""The worker's two threads: one listens to the service, one computes.
+"""What a worker does: it takes one request at a time and answers it.
 
-Built by `main`. The main thread takes one request at a time and answers it; engines may insist on a single thread, so
-it is always this one. The control thread reads the pipe, answers Ping at once even while the main thread computes, and
-ends the process when the pipe ends. Ping therefore proves that the process lives, not that it moves: progress is told
-by Progress, after each call of the engine.
+Built by `main`, and run on the main thread, because engines may insist on a single one. `inbox` reads the pipe, and has
+a thread of its own for the time that a request takes: a ping proves that the process lives, not that it moves. Progress
+is told by Progress, after each call of the engine.
 
 | what happens | what the worker does |
 |---|---|
 | an EngineError while serving | answers Failed, goes on |
 | any other exception while serving | logs it, answers Failed "internal", exits with INTERNAL |
-| a request while another is served | answers Failed "protocol", goes on |
+| a request while another is served | answers Failed "protocol", or serves it next if the other was short |
 | bytes that are no frame, or no request | answers Failed "protocol" with id 0, exits with GARBLED |
 | the pipe ends without Shutdown | exits at once: the service is gone and nobody waits for an answer |
 | Shutdown | finishes the request in hand, lets go of the model, exits with 0 |
@@ -19,8 +18,6 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -37,10 +34,11 @@ from synapse_engines.errors import (
     SelfTestError,
 )
 from synapse_engines.worker import measure, rows
-from synapse_engines.worker.frames import FrameDecoder, ProtocolError
+from synapse_engines.worker.frames import ProtocolError
+from synapse_engines.worker.inbox import Inbox, PipeEnded, Work
 from synapse_engines.worker.loading import LoadedEmbedder, LoadedModel, LoadedScorer, Loader
 from synapse_engines.worker.parent_watch import ORPHANED
-from synapse_engines.worker.pipes import READ_SIZE, PrivatePipes, ReplyWriter
+from synapse_engines.worker.pipes import PrivatePipes, ReplyWriter
 from synapse_engines.worker.protocol import (
     Compiling,
     Embed,
@@ -49,15 +47,11 @@ from synapse_engines.worker.protocol import (
     Load,
     Measure,
     Measured,
-    Ping,
-    Pong,
     Progress,
     Ready,
-    Request,
     Score,
     Scored,
     Shutdown,
-    decode_request,
 )
 
 INTERNAL = 70
@@ -65,8 +59,6 @@ INTERNAL = 70
 
 GARBLED = 76
 """Exit status after bytes on the pipe that the service cannot have meant."""
-
-Work = Load | Embed | Score | Measure
 
 _Loaded = TypeVar("_Loaded", bound=LoadedModel)
 
@@ -77,77 +69,39 @@ class Worker:
     """Serves one service process over one pair of pipes."""
 
     def __init__(self, pipes: PrivatePipes, load: Loader) -> None:
-        self._incoming = pipes.incoming
         self._writer = ReplyWriter(pipes.outgoing)
+        self._inbox = Inbox(pipes.incoming, self._writer, lambda error: os._exit(self._end(error)))
         self._load = load
         self._model: LoadedEmbedder | LoadedScorer | None = None
-        self._work: queue.SimpleQueue[tuple[Work, bytes] | Shutdown] = queue.SimpleQueue()
-        # Set by the control thread when it hands a request over, cleared by the main thread just before the answer
-        # goes out, so that the service may send its next request as soon as it has read the answer.
-        self._busy_with: int | None = None
 
     def run(self) -> int:
         """Serves until Shutdown or an unforeseen exception; returns the exit status. Call it on the main thread."""
-        threading.Thread(target=self._listen, name="control", daemon=True).start()
         try:
-            while not isinstance(item := self._work.get(), Shutdown):
+            while not isinstance(item := self._inbox.take(), Shutdown):
                 request, payload = item
                 if not self._serve(request, payload):
                     return INTERNAL
-        except BrokenPipeError:
-            return ORPHANED
+        except (PipeEnded, ProtocolError, BrokenPipeError) as error:
+            return self._end(error)
         if self._model is not None:
             self._model.backend.close()
         return 0
 
-    # The control thread.
-
-    def _listen(self) -> None:
-        """Reads the pipe to its end. Every way out of here that is not Shutdown ends the process."""
-        try:
-            status = self._read_requests()
-        except BrokenPipeError:
-            status = ORPHANED
-        except Exception:
-            # A process edge: without this thread the worker would hang for ever.
-            log.exception("the control thread failed")
-            status = INTERNAL
-        if status is not None:
-            os._exit(status)
-
-    def _read_requests(self) -> int | None:
-        """Takes requests until the pipe ends; returns the exit status, None if the main thread is to find the end."""
-        decoder = FrameDecoder()
-        stopping = False
-        try:
-            while data := os.read(self._incoming, READ_SIZE):
-                decoder.feed(data)
-                while (frame := decoder.next_frame()) is not None:
-                    request = decode_request(frame)
-                    stopping = stopping or isinstance(request, Shutdown)
-                    self._accept(request, frame.payload)
-        except ProtocolError as error:
-            self._writer.send(Failed(0, error.kind, str(error), {}))
-            return GARBLED
-        return None if stopping else ORPHANED
-
-    def _accept(self, request: Request, payload: bytes) -> None:
-        match request:
-            case Ping():
-                self._writer.send(Pong(request.id, self._busy_with))
-            case Shutdown():
-                self._work.put(request)
-            case _ if self._busy_with is not None:
-                message = f"request {self._busy_with} is still being served"
-                self._writer.send(Failed(request.id, ProtocolError.kind, message, {}))
+    def _end(self, error: Exception) -> int:
+        """The exit status of a worker that can't read on."""
+        match error:
+            case PipeEnded() | BrokenPipeError():
+                return ORPHANED
+            case ProtocolError():
+                self._writer.send(Failed(0, error.kind, str(error), {}))
+                return GARBLED
             case _:
-                self._busy_with = request.id
-                self._work.put((request, payload))
-
-    # The main thread.
+                log.error("the pipe can't be read", exc_info=error)
+                return INTERNAL
 
     def _serve(self, request: Work, payload: bytes) -> bool:
         """Answers one request; False if the worker must end because its state is unknown."""
+        self._inbox.begin(request.id)
         known_state = True
         answer: Ready | Embedded | Scored | Measured | Failed
         body = b""
@@ -170,7 +124,7 @@ class Worker:
             log.exception("request %d failed", request.id)
             answer = Failed(request.id, "internal", f"{type(error).__name__}: {error}"[:500], {})
             known_state = False
-        self._busy_with = None
+        self._inbox.end()
         try:
             self._writer.send(answer, body)
         except ProtocolError as error:
@@ -251,7 +205,7 @@ class Worker:
                 progress(len(call), sum(request.lengths[index] for index in call))
 
     def _compiling(self, shape: int, begun: bool) -> None:
-        self._writer.send(Compiling(self._busy_with or 0, shape, begun))
+        self._writer.send(Compiling(self._inbox.busy_with or 0, shape, begun))
 
     def _progress(self, request_id: int) -> Callable[[int, int], None]:
         """A function that adds rows and tokens to this request's totals and reports them."""
