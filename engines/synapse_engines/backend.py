@@ -130,11 +130,17 @@ def check_rows(rows: Sequence[Ids], *, vocab: int, max_tokens: int) -> None:
     """
     import numpy as np
 
-    # All at once: looking at each row takes as long as computing a few of them.
     sizes = [row.size for row in rows]
     if rows and min(sizes) > 0 and max(sizes) <= max_tokens:
-        ids = np.concatenate(rows)
-        if ids.min() >= 0 and ids.max() < vocab:
+        if len(rows) > 1:
+            # All at once: looking at each row takes as long as computing a few of them.
+            ids = np.concatenate(rows)
+            low, high = ids.min(), ids.max()
+        else:
+            # A query, mostly: so few numbers that NumPy costs more than it saves.
+            alone = rows[0].tolist()
+            low, high = min(alone), max(alone)
+        if low >= 0 and high < vocab:
             return
     for index, row in enumerate(rows):
         if row.size == 0:

@@ -101,12 +101,5 @@ def test_modernbert_bands_serve_several_rows_at_once(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(model.embed(rows), tiny_on_openvino("modernbert").embed(rows), rtol=0, atol=2e-6)
 
 
-def test_progress_after_every_inference() -> None:
-    told: list[tuple[int, int]] = []
-    model = tiny_on_openvino("bert")
-    model.embed(random_rows([300, 4, 300, 4]), lambda rows, tokens: told.append((rows, tokens)))
-    assert told == [(2, 8), (3, 308), (4, 608)]
-
-
 def test_no_rows_no_vectors() -> None:
     assert tiny_on_openvino("bert").embed([]).shape == (0, 64)

@@ -10,27 +10,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from fixtures.model_files import tiny_model
+from fixtures.model_files import Name, tiny_model
 from fixtures.openvino_tiny import random_rows, tiny_on_openvino
 from synapse_engines.openvino.packing import pack
 
 
 def test_rows_lie_end_to_end_and_places_behind_an_end_repeat_the_last_token() -> None:
-    packed = pack([np.array([7], np.int32), np.array([5, 6, 4], np.int32)])
-    assert packed.ids.tolist() == [7, 5, 6, 4]
-    assert packed.lengths.tolist() == [1, 3]
-    assert packed.places.tolist() == [[0] * 16, [1, 2, 3] + [3] * 13]
-    assert packed.slots.tolist() == [0, 16, 17, 18]
-    assert {array.dtype for array in packed} == {np.dtype(np.int32)}
+    ids, layout = pack([np.array([7], np.int32), np.array([5, 6, 4], np.int32)])
+    assert ids.tolist() == [7, 5, 6, 4]
+    assert layout.lengths.tolist() == [1, 3]
+    assert layout.places.tolist() == [[0] * 16, [1, 2, 3] + [3] * 13]
+    assert layout.slots.tolist() == [0, 16, 17, 18]
+    assert {array.dtype for array in (ids, *layout)} == {np.dtype(np.int32)}
+
+
+def test_the_layout_of_a_single_row_is_kept_by_its_length() -> None:
+    short, long = pack(random_rows([12])).layout, pack(random_rows([17])).layout
+    assert pack(random_rows([12])).layout is short
+    assert pack(random_rows([17])).layout is long
+    assert (short.places.shape, long.places.shape) == ((1, 16), (1, 32))
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "qwen3"])
+def test_rows_and_batches_of_any_lengths_may_follow_each_other(name: Name) -> None:
+    """A layout that stays from one inference to the next must not serve another one."""
+    model = tiny_on_openvino(name)
+    rows = random_rows([12, 40, 12, 7, 40])
+    first = [model.embed([row])[0] for row in rows]
+    together = model.embed(rows)
+    again = [model.embed([row])[0] for row in reversed(rows)][::-1]
+    pair = model.embed(rows[:3:2])
+    model.close()
+    np.testing.assert_array_equal(np.stack(again), np.stack(first))
+    np.testing.assert_array_equal(together, np.stack(first))
+    np.testing.assert_array_equal(pair, np.stack(first[:3:2]))
 
 
 @given(st.lists(st.integers(33, 48), min_size=1, max_size=20))
 def test_what_is_packed_can_be_read_back_from_the_frames(lengths: list[int]) -> None:
     rows = random_rows(lengths)
-    packed = pack(rows)
-    frames = packed.ids[packed.places]
+    ids, layout = pack(rows)
+    frames = ids[layout.places]
     assert frames.shape == (len(rows), 48)
-    np.testing.assert_array_equal(frames.ravel()[packed.slots], packed.ids)
+    np.testing.assert_array_equal(frames.ravel()[layout.slots], ids)
     for row, frame in zip(rows, frames, strict=True):
         np.testing.assert_array_equal(frame[: row.size], row)
         assert set(frame[row.size :].tolist()) <= {int(row[-1])}

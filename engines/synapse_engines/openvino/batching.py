@@ -16,8 +16,7 @@ from synapse_engines.families.bert import BertConfig
 from synapse_engines.families.qwen3 import Qwen3Config
 
 TOKEN_BUDGET = 512
-"""Tokens of one inference, unless a single row is longer: enough to keep the processor's multipliers busy, few
-enough to report progress often."""
+"""Tokens of one inference, unless a single row is longer: enough to keep the processor's multipliers busy."""
 
 FRAME_STEP = 16
 """Frames are multiples of this: wide enough that rows find mates, narrow enough that the empty places in attention,

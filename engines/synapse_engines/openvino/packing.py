@@ -13,6 +13,7 @@ Called by `model` and by the families' graphs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,30 +28,53 @@ if TYPE_CHECKING:
     from synapse_engines.backend import Ids
 
 
-class PackedRows(NamedTuple):
-    """Rows laid out for one inference; int32 throughout. The fields are the graph's inputs, in its order.
+class Layout(NamedTuple):
+    """Where the tokens of rows lie; int32 throughout. It follows from the rows' lengths alone.
 
     Attributes:
-        ids: [T], the rows end to end.
         lengths: [B], tokens of each row.
         places: [B, W], where among the T tokens the token of each place of a frame is.
         slots: [T], where among the B * W places of all frames each token is.
     """
 
-    ids: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.int32]
     places: npt.NDArray[np.int32]
     slots: npt.NDArray[np.int32]
 
 
+class PackedRows(NamedTuple):
+    """Rows laid out for one inference: the graph's inputs, in its order.
+
+    Attributes:
+        ids: [T], int32, the rows end to end.
+        layout: where they lie.
+    """
+
+    ids: npt.NDArray[np.int32]
+    layout: Layout
+
+
 def pack(rows: Sequence[Ids]) -> PackedRows:
     """Lays out rows of at least one token whose frames have one width."""
-    lengths = np.array([row.size for row in rows], np.int32)
-    columns = np.arange(frame_width(int(lengths[-1])), dtype=np.int32)
+    lengths = [row.size for row in rows]
+    width = frame_width(lengths[0])
+    layout = _layout_of_one(lengths[0], width) if len(lengths) == 1 else _layout(lengths, width)
+    return PackedRows(np.concatenate(rows, dtype=np.int32), layout)
+
+
+def _layout(row_lengths: Sequence[int], width: int) -> Layout:
+    lengths = np.array(row_lengths, np.int32)
+    columns = np.arange(width, dtype=np.int32)
     ends = np.cumsum(lengths, dtype=np.int32)
     places = np.minimum((ends - lengths)[:, None] + columns, ends[:, None] - 1)
     slots = np.flatnonzero(columns < lengths[:, None]).astype(np.int32)
-    return PackedRows(np.concatenate(rows, dtype=np.int32), lengths, places, slots)
+    return Layout(lengths, places, slots)
+
+
+@lru_cache(maxsize=64)
+def _layout_of_one(length: int, width: int) -> Layout:
+    """Kept, because for a query of a dozen tokens this is a thirtieth of the work."""
+    return _layout([length], width)
 
 
 class Packing:
