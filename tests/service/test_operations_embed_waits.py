@@ -107,6 +107,20 @@ async def test_a_deadline_during_the_computing_is_answered_then_and_is_no_strike
     assert desk.loader.loads == 1
 
 
+async def test_each_of_those_who_wait_is_answered_at_a_deadline_of_its_own(desk: EmbedDesk) -> None:
+    await desk.query()
+    desk.loader.worker.gate = asyncio.Event()
+    answered = []
+
+    async def wait(deadline_ms: int) -> None:
+        assert (await refused(desk.query(deadline_ms=deadline_ms))).code == "deadline_exceeded"
+        answered.append(deadline_ms)
+
+    await asyncio.gather(*(wait(deadline_ms) for deadline_ms in (300, 60, 180, 120, 240)))
+    assert answered == [60, 120, 180, 240, 300]
+    desk.loader.worker.gate.set()
+
+
 async def test_a_deadline_in_the_queue_is_answered_then_and_the_rows_are_never_computed(desk: EmbedDesk) -> None:
     await desk.lane.ensure_ready()
     worker = desk.loader.worker

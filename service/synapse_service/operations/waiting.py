@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
@@ -27,6 +28,9 @@ from synapse_wire.errors import SynapseError
 LOAD_WAIT_S = 5.0
 """How long an inline request waits for its lane to load before it is answered ``model_loading``."""
 
+_BETWEEN_LOOKS_S = 0.005
+"""How late a deadline may be noticed, so that thousands of them cost no more than two hundred looks a second."""
+
 _LOOP_CHARS = 4096
 """Texts up to this length are tokenized on the loop: that takes less time than a hop to a thread and back."""
 
@@ -41,11 +45,12 @@ class QueuedRow(NamedTuple):
 
 
 class InlineWork:
-    """Deadlines, tokenizing and waiting of inline requests; holds no state of them."""
+    """Deadlines, tokenizing and waiting of inline requests."""
 
     def __init__(self, settings: Callable[[], Settings], clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
+        self._patience = Patience(clock)
 
     def deadline(self, call: Call, constraints: p.Constraints) -> float:
         """When the request must have its answer, on the monotonic clock."""
@@ -68,7 +73,7 @@ class InlineWork:
         except TimeoutError as error:
             raise too_late(lane.lane_id) from error
 
-    async def compute(
+    def submit(
         self,
         lane: Lane,
         constraints: p.Constraints,
@@ -76,9 +81,8 @@ class InlineWork:
         class_: PriorityClass,
         encoding: RowEncoding,
         deadline: float,
-    ) -> list[bytes]:
-        """Queue the rows and wait for what the lane makes of them, one encoded row each, in order."""
-        loop = asyncio.get_running_loop()
+    ) -> Waiting:
+        """Queue the rows. An idle lane is computing them when this returns."""
         now = self._clock.monotonic()
         # Again, because the lane may have failed while the texts were tokenized.
         if lane.quarantine.active:
@@ -86,65 +90,102 @@ class InlineWork:
         default = self._settings().default_max_queue_ms
         max_queue_ms = default if constraints.max_queue_ms is None else constraints.max_queue_ms
         admit(lane.lane_id, lane.start_delay_s(class_), max_queue_ms=max_queue_ms, remaining_s=deadline - now)
-        ticket = Ticket(class_, encoding, [row.id for row in queued], loop.create_future())
+        ticket = Ticket(class_, encoding, [row.id for row in queued], asyncio.get_running_loop().create_future())
         rows = [
             Row(ticket, index, row.encoding.ids.tobytes(), row.encoding.real_tokens) for index, row in enumerate(queued)
         ]
-        expiry = loop.call_later(deadline - now, _expire, lane, ticket, lane.compiles.mark())
-        patience = _LoadPatience(lane, ticket, self._clock)
-        try:
-            lane.submit(ticket, rows)
-            answer = await ticket.done
-            lane.punctuality.ended(in_time=True)
-            return answer
-        finally:
-            ticket.done.cancel()
-            expiry.cancel()
-            patience.end()
+        lane.submit(ticket, rows)
+        return self._patience.begin(lane, ticket, deadline - now)
 
 
-class _LoadPatience:
-    """Answers a ticket ``model_loading`` when its lane has let it wait for a worker for too long.
+@dataclass(eq=False, slots=True)
+class Waiting:
+    """A ticket that waits for its lane; a ``with`` block, at whose end nobody waits any more.
 
-    A lane that is ready may lose its worker while the ticket waits, so this goes on until :meth:`end`.
+    Since when is told by the service's clock, until when by the loop's; ``compiles`` marks what compiled before.
     """
 
-    def __init__(self, lane: Lane, ticket: Ticket, clock: Clock) -> None:
-        self._lane = lane
-        self._ticket = ticket
+    lane: Lane
+    ticket: Ticket
+    since: float
+    until: float
+    compiles: int
+    patience: Patience
+
+    def __enter__(self) -> Waiting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ticket.done.cancel()
+        self.patience.end(self)
+
+    async def rows(self) -> list[bytes]:
+        """What the lane makes of the rows, one encoded row each, in order. Raises why it doesn't."""
+        answer = await self.ticket.done
+        self.lane.punctuality.ended(in_time=True)
+        return answer
+
+
+class Patience:
+    """Ends the waiting of tickets: at their deadlines, and where a lane lets them wait for a worker for too long.
+
+    A lane that is ready may lose its worker while a ticket waits, so each is looked at until :meth:`end`. One timer
+    serves all of them and is set again only when it rings: most requests are answered long before that, and a timer
+    for each would cost as much as their tokenizing.
+    """
+
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._since = clock.monotonic()
-        self._look_in(LOAD_WAIT_S)
+        self._waiting: dict[Waiting, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
-    def end(self) -> None:
-        self._timer.cancel()
+    def begin(self, lane: Lane, ticket: Ticket, seconds: float) -> Waiting:
+        """Look after a ticket that may wait for ``seconds``."""
+        now = asyncio.get_running_loop().time()
+        waiting = Waiting(lane, ticket, self._clock.monotonic(), now + seconds, lane.compiles.mark(), self)
+        self._waiting[waiting] = None
+        self._look_at(now + min(seconds, LOAD_WAIT_S))
+        return waiting
 
-    def _look_in(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
+    def end(self, waiting: Waiting) -> None:
+        """The ticket was answered, or nobody waits for it."""
+        self._waiting.pop(waiting, None)
+
+    def _look_at(self, when: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(when, self._look)
 
     def _look(self) -> None:
-        since = self._lane.not_ready_since
-        waited = 0.0 if since is None else self._clock.monotonic() - max(since, self._since)
-        if self._lane.self_checking:
-            self._look_in(LOAD_WAIT_S)
-        elif waited >= LOAD_WAIT_S:
-            self._ticket.fail(_still_loading(self._lane))
-        else:
-            self._look_in(LOAD_WAIT_S - waited)
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        next_looks = [now + self._look_after(each, now) for each in self._waiting if each.ticket.live]
+        if next_looks:
+            self._look_at(max(min(next_looks), now + _BETWEEN_LOOKS_S))
+
+    def _look_after(self, waiting: Waiting, now: float) -> float:
+        """End the waiting of one if it is time; returns in how many seconds to look again."""
+        lane, ticket, left = waiting.lane, waiting.ticket, waiting.until - now
+        if left <= 0:
+            lane.punctuality.ended(in_time=False)
+            ticket.fail(_why_late(lane, ticket, waiting.compiles))
+            return 0.0
+        if lane.self_checking or lane.not_ready_since is None:
+            return min(left, LOAD_WAIT_S)
+        patience = LOAD_WAIT_S - (self._clock.monotonic() - max(lane.not_ready_since, waiting.since))
+        if patience <= 0:
+            ticket.fail(_still_loading(lane))
+        return min(left, patience)
 
 
 def _still_loading(lane: Lane) -> SynapseError:
     return SynapseError("model_loading", f"{lane.lane_id} is still loading; try again shortly")
 
 
-def _expire(lane: Lane, ticket: Ticket, mark: int) -> None:
-    if ticket.live:
-        lane.punctuality.ended(in_time=False)
-        ticket.fail(_why_late(lane, ticket, mark))
-
-
-def _why_late(lane: Lane, ticket: Ticket, mark: int) -> SynapseError:
+def _why_late(lane: Lane, ticket: Ticket, compiles: int) -> SynapseError:
     if lane.self_checking:
         return _still_loading(lane)
-    shape = lane.blocked_on_compile(ticket, mark)
+    shape = lane.blocked_on_compile(ticket, compiles)
     return too_late(lane.lane_id) if shape is None else still_compiling(lane.lane_id, shape)

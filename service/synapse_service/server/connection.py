@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
@@ -320,20 +320,23 @@ class Connection(asyncio.Protocol):
                 f"{limit} requests of this connection are in flight, which is the limit",
                 details={"limit": limit, "in_flight": len(self._tasks)},
             )
-        task = asyncio.get_running_loop().create_task(route.handler(call, params))
+        task = asyncio.get_running_loop().create_task(self._run(route, call, params))
         self._tasks[call.request_id] = task
-        # A callback and not a coroutine around the handler: a task that is cancelled before its first step never
-        # enters its coroutine, and its request must be answered all the same.
-        task.add_done_callback(partial(self._finished, call))
+        # A callback too: a task that is cancelled before its first step never enters its coroutine, and its request
+        # must be answered all the same.
+        task.add_done_callback(partial(self._cancelled, call))
 
-    def _finished(self, call: Call, task: asyncio.Task[Any]) -> None:
-        request_id = call.request_id
-        del self._tasks[request_id]
-        reply: Sequence[bytes]
+    async def _run(self, route: Route, call: Call, params: Any) -> None:
+        """Have a request served and answer it, within the last step of its task: a callback would run a turn later."""
+        self._answer(call, await self._outcome(route.handler(call, params), call))
+
+    def _cancelled(self, call: Call, task: asyncio.Task[None]) -> None:
         if task.cancelled():
-            reply = [self._refusal(request_id, SynapseError("request_cancelled", "the request was cancelled"))]
-        else:
-            reply = self._outcome(call, task)
+            cancelled = SynapseError("request_cancelled", "the request was cancelled")
+            self._answer(call, [self._refusal(call.request_id, cancelled)])
+
+    def _answer(self, call: Call, reply: Sequence[bytes]) -> None:
+        del self._tasks[call.request_id]
         if not self.closed:
             self._write(*reply)
             if self._outbox.full:
@@ -341,9 +344,9 @@ class Connection(asyncio.Protocol):
             if self._ended:
                 self._close_if_done()
 
-    def _outcome(self, call: Call, task: asyncio.Task[Any]) -> Sequence[bytes]:
+    async def _outcome(self, work: Coroutine[Any, Any, Any], call: Call) -> Sequence[bytes]:
         try:
-            result = task.result()
+            result = await work
             if isinstance(result, Spliced):
                 return encode_spliced(call.request_id, result)
             return [encode_success(call.request_id, result)]
