@@ -6,6 +6,7 @@ Used by ``process`` only; touches nothing but the transport of its process.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 PARTING_S = 2.0
@@ -29,6 +30,21 @@ class PipesOwner(Protocol):
     def on_gone(self, returncode: int) -> None: ...
 
 
+class _Answers(asyncio.Protocol):
+    """Takes what comes out of the pipe of answers straight to the owner; asyncio's own protocol for the pipes of a
+    process lets a turn of the loop pass before it does. That one still hears of the pipe's end, which it needs."""
+
+    def __init__(self, of_process: asyncio.BaseProtocol, on_data: Callable[[bytes], None]) -> None:
+        self._of_process = of_process
+        self._on_data = on_data
+
+    def data_received(self, data: bytes) -> None:
+        self._on_data(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._of_process.connection_lost(exc)
+
+
 class WorkerPipes(asyncio.SubprocessProtocol):
     """Hands what asyncio reports about one process to its owner."""
 
@@ -40,12 +56,15 @@ class WorkerPipes(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
+        answers = transport.get_pipe_transport(1)
+        assert answers is not None
+        answers.set_protocol(_Answers(answers.get_protocol(), self._worker.on_stdout))
         self._worker.on_started(transport)
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         assert isinstance(data, bytes)
         if fd == 1:
-            self._worker.on_stdout(data)
+            self._worker.on_stdout(data)  # Only what came before `connection_made`.
         else:
             self._worker.on_stderr(data)
 

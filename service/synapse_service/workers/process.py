@@ -288,7 +288,7 @@ class WorkerProcess:
         assert self._group is not None
         if not self._gone.done():
             self._write(encode(Shutdown(self._dialogue.next_id())))
-            self._stdin().close()
+            self._requests.close()
         for escalate in (None, self._group.terminate, self._group.kill):
             if self._gone.done():
                 break
@@ -312,12 +312,7 @@ class WorkerProcess:
             raise RuntimeError("the worker was told to end")
 
     def _write(self, data: bytes) -> None:
-        self._stdin().write(data)
-
-    def _stdin(self) -> asyncio.WriteTransport:
-        transport = self._transport.get_pipe_transport(0)
-        assert isinstance(transport, asyncio.WriteTransport)
-        return transport
+        self._requests.write(data)
 
     def _kill(self) -> None:
         if self._group is not None and not self._gone.done():
@@ -329,8 +324,10 @@ class WorkerProcess:
         """The process runs."""
         self._transport = transport
         self.pid = transport.get_pid()
-        answers = transport.get_pipe_transport(1)
+        requests, answers = transport.get_pipe_transport(0), transport.get_pipe_transport(1)
+        assert isinstance(requests, asyncio.WriteTransport)
         assert answers is not None
+        self._requests = requests
         widen_pipe(answers.get_extra_info("pipe").fileno())
 
     def on_stdout(self, data: bytes) -> None:
