@@ -26,13 +26,13 @@ if __name__ == "__main__":
 from bench.corpus import service
 from bench.figures import Report, ratio, spread
 
-SECONDS = 25
-ROUNDS = 7
+SECONDS = 30
+ROUNDS = 21
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"service.info","params":{}}\n'
 CALLS = 2000
 CONNECTIONS = 16
 DEPTH = 8
-BURSTS = 100
+BURSTS = 200
 
 
 def measure() -> Report:
