@@ -125,7 +125,7 @@ class Inbox:
     def _stand_by(self) -> None:
         try:
             self._look_and_read()
-        except Exception as error:  # noqa: BLE001 - a process edge: without this thread the worker could hang for ever
+        except Exception as error:  # noqa: BLE001 - the thread's edge: main would wait for ever for what it hands over
             self._failed(error)
 
     def _look_and_read(self) -> None:

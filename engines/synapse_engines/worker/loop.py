@@ -81,7 +81,7 @@ class Worker:
                 request, payload = item
                 if not self._serve(request, payload):
                     return INTERNAL
-        except (PipeEnded, ProtocolError, BrokenPipeError) as error:
+        except (PipeEnded, ProtocolError, OSError) as error:
             return self._end(error)
         if self._model is not None:
             self._model.backend.close()

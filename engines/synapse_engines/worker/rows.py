@@ -25,8 +25,6 @@ def split_ids(payload: bytes, lengths: Sequence[int]) -> list[npt.NDArray[np.int
     if min(lengths, default=0) < 0 or sum(lengths) * 4 != len(payload):
         raise ProtocolError(f"{len(payload)} bytes of ids do not match {len(lengths)} lengths")
     ids = np.frombuffer(payload, dtype="<i4").astype(np.int32, copy=False)
-    if len(lengths) == 1:
-        return [ids]
     rows = []
     start = 0
     for length in lengths:
@@ -40,9 +38,6 @@ def calls(lengths: Sequence[int], tokens_per_call: int) -> Iterator[list[int]]:
 
     Sorted, so that rows of about one length stay in one call, where engines compute them together.
     """
-    if len(lengths) == 1:
-        yield [0]
-        return
     call: list[int] = []
     tokens = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -62,14 +57,12 @@ def encode_vectors(vectors: npt.NDArray[np.float32], encoding: Encoding) -> list
     is one reason why such rows are not printed.
     """
     contiguous = np.ascontiguousarray(vectors, dtype=np.float32)
+    finite = np.asarray(np.isfinite(contiguous).all(axis=1))
     if encoding == "f32":
         encoded = [row.astype("<f4", copy=False).tobytes() for row in contiguous]
     else:
         encoded = [orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) for row in contiguous]
-    finite = np.isfinite(contiguous)
-    if finite.all():
-        return encoded
-    return [row if good.all() else b"" for row, good in zip(encoded, finite, strict=True)]
+    return [row if good else b"" for row, good in zip(encoded, finite, strict=True)]
 
 
 def encode_numbers(numbers: npt.NDArray[np.float32]) -> bytes:

@@ -7,7 +7,8 @@ replacing a model and stopping the service ask here first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,6 +68,7 @@ class LeaseBook:
             if not leases and not drained.done():
                 drained.set_result(None)
 
+    @contextmanager
     def holding(
         self,
         lane_id: str,
@@ -74,9 +76,13 @@ class LeaseBook:
         holder_id: str | None = None,
         *,
         continues: Lease | None = None,
-    ) -> Held:
+    ) -> Iterator[Lease]:
         """A lease for the length of a ``with`` block."""
-        return Held(self, self.take(lane_id, kind, holder_id, continues=continues))
+        lease = self.take(lane_id, kind, holder_id, continues=continues)
+        try:
+            yield lease
+        finally:
+            self.release(lease)
 
     def holders(self, lane_id: str | None = None) -> list[Holder]:
         """Who holds ``lane_id``, or anything at all."""
@@ -93,17 +99,3 @@ class LeaseBook:
             await awaited[1]
         finally:
             self._awaited.remove(awaited)
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A lease that was taken, as a ``with`` block that gives it back; made by :meth:`LeaseBook.holding`."""
-
-    book: LeaseBook
-    lease: Lease
-
-    def __enter__(self) -> Lease:
-        return self.lease
-
-    def __exit__(self, *_: object) -> None:
-        self.book.release(self.lease)

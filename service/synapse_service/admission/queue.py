@@ -94,12 +94,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Quantum:
-    """The rows of one worker call, all of one class and one encoding, shortest first; ``tokens`` in all of them."""
+    """The rows of one worker call, all of one class and one encoding, shortest first."""
 
     class_: PriorityClass
     encoding: Encoding
     rows: tuple[Row, ...]
-    tokens: int
+
+    @property
+    def tokens(self) -> int:
+        return sum(row.tokens for row in self.rows)
 
 
 class LaneQueue:
@@ -114,13 +117,14 @@ class LaneQueue:
 
     def add(self, ticket: Ticket, rows: Sequence[Row], *, bounded: bool = True) -> None:
         """Accept a ticket's rows, or raise ``queue_full`` and keep nothing; work that isn't ``bounded`` always fits."""
-        tickets = self._open[ticket.class_]
-        if bounded and len(tickets) >= self.capacity and (depth := self.depth(ticket.class_)) >= self.capacity:
+        depth = self.depth(ticket.class_)
+        if bounded and depth >= self.capacity:
             raise SynapseError(
                 "queue_full",
                 f"{depth} {ticket.class_} requests are waiting already; retry when some have been served",
                 details={"class": ticket.class_, "depth": depth},
             )
+        tickets = self._open[ticket.class_]
         tickets[ticket] = sum(row.tokens for row in rows)
         ticket.done.add_done_callback(lambda _: tickets.pop(ticket, None))
         self._waiting[ticket.class_].extend(rows)
@@ -144,8 +148,6 @@ class LaneQueue:
 
     def next_quantum(self, interactive_tokens: int, bulk_tokens: int) -> Quantum | None:
         """The next worker call: at least one row, and then rows up to the class's token budget."""
-        if not (self._waiting["interactive"] or self._waiting["bulk"] or self._round):
-            return None
         taken: list[Row] = []
         class_: PriorityClass = "interactive"
         self._take(class_, self._waiting[class_], interactive_tokens, taken)
@@ -158,7 +160,7 @@ class LaneQueue:
         if not taken:
             return None
         taken.sort(key=lambda row: row.tokens)
-        return Quantum(class_, taken[0].ticket.encoding, tuple(taken), sum(row.tokens for row in taken))
+        return Quantum(class_, taken[0].ticket.encoding, tuple(taken))
 
     def fail_all(self, error: SynapseError) -> None:
         """Answer everything that waits with ``error``."""

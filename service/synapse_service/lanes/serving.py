@@ -162,10 +162,11 @@ class Serving:
         if self._call is not None or self._preparing is not None:
             return
         try:
+            if self.queue.empty:
+                return
             loaded = self._lane.ready
             if loaded is None:
-                if not self.queue.empty:
-                    self._prepare(self._have_loaded())
+                self._prepare(self._have_loaded())
                 return
             pacing = self._pacing()
             bulk = min(pacing.bulk_tokens, self.pace.tokens_within(pacing.bulk_seconds, pacing.bulk_tokens))
@@ -200,13 +201,12 @@ class Serving:
     def _start(self, loaded: Loaded, quantum: Quantum) -> None:
         began = self._clock.monotonic()
         self._running = (quantum, began)
-        self._call = asyncio.ensure_future(self._compute(loaded.worker, quantum))
-        self._call.add_done_callback(partial(self._ended, loaded, quantum, began))
-        # The worker computes by now, so this keeps nobody waiting.
         for row in quantum.rows:
             if row.ticket.queued_at is not None:
                 self.punctuality.started(began - row.ticket.queued_at)
                 row.ticket.queued_at = None
+        self._call = asyncio.ensure_future(self._compute(loaded.worker, quantum))
+        self._call.add_done_callback(partial(self._ended, loaded, quantum, began))
 
     def _compute(self, worker: WorkerProcess, quantum: Quantum) -> Awaitable[EmbeddedRows | ScoredRows]:
         lengths = [row.tokens for row in quantum.rows]

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.admission.decision import too_late
 from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.admission.queue import PriorityClass
@@ -109,7 +108,8 @@ class EmbedOperations:
         batch = TokenizedBatch()
         for start in range(0, len(params.items), _SLICE_ITEMS):
             items = params.items[start : start + _SLICE_ITEMS]
-            await self._tokenize(lane, items, deadline, batch)
+            for item in await self._tokenize(lane, items, deadline):
+                _append(batch, item)
         binding = Binding(
             request_key=params.request_key,
             # In a thread, because it takes a while for a hundred thousand items.
@@ -138,43 +138,17 @@ class EmbedOperations:
     ) -> r.Embedded:
         base64 = params.vector_encoding == "base64"
         queued = [QueuedRow(item.id, item.encoding) for item in tokenized]
-        with self._work.submit(lane, params, queued, class_, "f32" if base64 else "json", deadline) as waiting:
-            # All of this while the worker computes.
-            digests = [item.digests() for item in tokenized]
-            disclosures = [item.disclosure for item in tokenized]
-            rows = await waiting.rows()
+        rows = await self._work.compute(lane, params, queued, class_, "f32" if base64 else "json", deadline)
         target = params.target_fingerprint if isinstance(params, p.EmbedQuery) else None
         self._choice.confirm(lane, params.model, params, target)
-        vectors = [
-            r.EmbedVector(
-                id=item.id,
-                vector=binascii.b2a_base64(row, newline=False).decode("ascii") if base64 else msgspec.Raw(row),
-                content_sha256=content.hex(),
-                submitted_sha256=submitted.hex(),
-            )
-            for item, (submitted, content), row in zip(tokenized, digests, rows, strict=True)
-        ]
-        return self._result(lane, tokenized, vectors, disclosures)
+        return self._result(lane, tokenized, rows, base64)
 
-    async def _tokenize(
-        self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float, batch: TokenizedBatch | None = None
-    ) -> list[TokenizedItem]:
-        """The items as rows; put into ``batch`` too, in the thread that tokenizes a large one."""
-
-        def work(tokenizer: SanitisedTokenizer) -> list[TokenizedItem]:
-            tokenized = tokenize(tokenizer, lane.model, items)
-            if batch is not None:
-                _append(batch, tokenized)
-            return tokenized
-
-        return await self._work.tokenize(lane, sum(len(item.text) for item in items), deadline, work)
+    async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[TokenizedItem]:
+        length = sum(len(item.text) for item in items)
+        return await self._work.tokenize(lane, length, deadline, lambda known: tokenize(known, lane.model, items))
 
     def _result(
-        self,
-        lane: Lane,
-        tokenized: Sequence[TokenizedItem],
-        vectors: list[r.EmbedVector],
-        disclosures: list[r.TruncationDisclosure],
+        self, lane: Lane, tokenized: Sequence[TokenizedItem], rows: Sequence[bytes], base64: bool
     ) -> r.Embedded:
         return r.Embedded(
             fingerprint=lane.fingerprint,
@@ -183,9 +157,17 @@ class EmbedOperations:
             provenance=lane.provenance,
             module_generation=self._generation,
             equivalent_to=self._aliases.equivalents(lane.fingerprint),
-            vectors=vectors,
+            vectors=[
+                r.EmbedVector(
+                    id=item.id,
+                    vector=binascii.b2a_base64(row, newline=False).decode("ascii") if base64 else msgspec.Raw(row),
+                    content_sha256=item.content_sha256.hex(),
+                    submitted_sha256=item.submitted_sha256.hex(),
+                )
+                for item, row in zip(tokenized, rows, strict=True)
+            ],
             real_token_counts=[item.encoding.real_tokens for item in tokenized],
-            truncation_disclosures=disclosures,
+            truncation_disclosures=[item.disclosure for item in tokenized],
             observation=self._observed(tokenized),
         )
 
@@ -215,10 +197,10 @@ def _bound_constraints(params: p.EmbedBatch) -> dict[str, object]:
 
 def _packed(tokenized: Sequence[TokenizedItem]) -> TokenizedBatch:
     batch = TokenizedBatch()
-    _append(batch, tokenized)
+    for item in tokenized:
+        _append(batch, item)
     return batch
 
 
-def _append(batch: TokenizedBatch, tokenized: Sequence[TokenizedItem]) -> None:
-    for item in tokenized:
-        batch.append(item.id, item.encoding, item.submitted_tokens, *item.digests())
+def _append(batch: TokenizedBatch, item: TokenizedItem) -> None:
+    batch.append(item.id, item.encoding, item.submitted_tokens, item.submitted_sha256, item.content_sha256)

@@ -75,8 +75,7 @@ class RerankOperations:
         with self._leases.holding(lane.lane_id), lane.use.request(call.received_at, call.client_name):
             pairs = await self._compose(lane, params, deadline)
             queued = [QueuedRow(pair.id, pair.encoding) for pair in pairs]
-            with self._work.submit(lane, params, queued, class_, "f32", deadline) as waiting:
-                rows = await waiting.rows()
+            rows = await self._work.compute(lane, params, queued, class_, "f32", deadline)
             self._choice.confirm(lane, params.model, params)
             return self._result(lane, pairs, rows)
 

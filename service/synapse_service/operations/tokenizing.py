@@ -1,4 +1,4 @@
-"""Texts to token ids for one lane: lengths checked, cuts disclosed.
+"""Texts to token ids for one lane: lengths checked, cuts disclosed, digests taken of the very text that came.
 
 Called by ``embed``, in a thread when there is much to do. What a row of ``rerank`` is made of is in ``pairs``.
 """
@@ -37,15 +37,10 @@ class TokenizedRow:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedItem(TokenizedRow):
-    """One item of an embedding: its ``text`` as it came, and ``kept``, which is what of it is embedded."""
+    """One item of an embedding. Digests are raw SHA-256."""
 
-    text: str
-    kept: str
-
-    def digests(self) -> tuple[bytes, bytes]:
-        """SHA-256 of the text, and of what is kept of it."""
-        submitted = hashlib.sha256(self.text.encode()).digest()
-        return submitted, submitted if self.kept is self.text else hashlib.sha256(self.kept.encode()).digest()
+    submitted_sha256: bytes
+    content_sha256: bytes
 
 
 def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[EmbedItem]) -> list[TokenizedItem]:
@@ -57,7 +52,8 @@ def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[Em
     truncates = model.overlength == "truncate"
     tokenized = []
     for item, full in zip(items, tokenizer.encode_many([item.text for item in items]), strict=True):
-        encoding, kept = full, item.text
+        submitted = content = hashlib.sha256(item.text.encode()).digest()
+        encoding = full
         if full.real_tokens > limit:
             if not truncates:
                 raise SynapseError(
@@ -66,6 +62,6 @@ def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[Em
                     details={"tokens": full.real_tokens, "max_tokens": limit, "item_id": item.id},
                 )
             encoding = tokenizer.truncate(full, limit)
-            kept = tokenizer.kept_text(encoding)
-        tokenized.append(TokenizedItem(item.id, encoding, full.real_tokens, item.text, kept))
+            content = hashlib.sha256(tokenizer.kept_text(encoding).encode()).digest()
+        tokenized.append(TokenizedItem(item.id, encoding, full.real_tokens, submitted, content))
     return tokenized

@@ -50,7 +50,7 @@ class InlineWork:
     def __init__(self, settings: Callable[[], Settings], clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._patience = Patience(clock)
+        self._patience = _Patience(clock)
 
     def deadline(self, call: Call, constraints: p.Constraints) -> float:
         """When the request must have its answer, on the monotonic clock."""
@@ -73,7 +73,7 @@ class InlineWork:
         except TimeoutError as error:
             raise too_late(lane.lane_id) from error
 
-    def submit(
+    async def compute(
         self,
         lane: Lane,
         constraints: p.Constraints,
@@ -81,8 +81,8 @@ class InlineWork:
         class_: PriorityClass,
         encoding: RowEncoding,
         deadline: float,
-    ) -> Waiting:
-        """Queue the rows. An idle lane is computing them when this returns."""
+    ) -> list[bytes]:
+        """Queue the rows and wait for what the lane makes of them, one encoded row each, in order."""
         now = self._clock.monotonic()
         # Again, because the lane may have failed while the texts were tokenized.
         if lane.quarantine.active:
@@ -95,38 +95,27 @@ class InlineWork:
             Row(ticket, index, row.encoding.ids.tobytes(), row.encoding.real_tokens) for index, row in enumerate(queued)
         ]
         lane.submit(ticket, rows)
-        return self._patience.begin(lane, ticket, deadline - now)
+        self._patience.begin(lane, ticket, deadline - now)
+        try:
+            answer = await ticket.done
+            lane.punctuality.ended(in_time=True)
+            return answer
+        finally:
+            ticket.done.cancel()
+            self._patience.end(ticket)
 
 
-@dataclass(eq=False, slots=True)
-class Waiting:
-    """A ticket that waits for its lane; a ``with`` block, at whose end nobody waits any more.
-
-    Since when is told by the service's clock, until when by the loop's; ``compiles`` marks what compiled before.
-    """
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """For which lane, since when on the service's clock, until when on the loop's, and what had compiled before."""
 
     lane: Lane
-    ticket: Ticket
     since: float
     until: float
     compiles: int
-    patience: Patience
-
-    def __enter__(self) -> Waiting:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ticket.done.cancel()
-        self.patience.end(self)
-
-    async def rows(self) -> list[bytes]:
-        """What the lane makes of the rows, one encoded row each, in order. Raises why it doesn't."""
-        answer = await self.ticket.done
-        self.lane.punctuality.ended(in_time=True)
-        return answer
 
 
-class Patience:
+class _Patience:
     """Ends the waiting of tickets: at their deadlines, and where a lane lets them wait for a worker for too long.
 
     A lane that is ready may lose its worker while a ticket waits, so each is looked at until :meth:`end`. One timer
@@ -136,20 +125,18 @@ class Patience:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting: dict[Waiting, None] = {}
+        self._waits: dict[Ticket, _Wait] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, lane: Lane, ticket: Ticket, seconds: float) -> Waiting:
+    def begin(self, lane: Lane, ticket: Ticket, seconds: float) -> None:
         """Look after a ticket that may wait for ``seconds``."""
         now = asyncio.get_running_loop().time()
-        waiting = Waiting(lane, ticket, self._clock.monotonic(), now + seconds, lane.compiles.mark(), self)
-        self._waiting[waiting] = None
+        self._waits[ticket] = _Wait(lane, self._clock.monotonic(), now + seconds, lane.compiles.mark())
         self._look_at(now + min(seconds, LOAD_WAIT_S))
-        return waiting
 
-    def end(self, waiting: Waiting) -> None:
+    def end(self, ticket: Ticket) -> None:
         """The ticket was answered, or nobody waits for it."""
-        self._waiting.pop(waiting, None)
+        del self._waits[ticket]
 
     def _look_at(self, when: float) -> None:
         if self._timer is not None:
@@ -161,20 +148,20 @@ class Patience:
     def _look(self) -> None:
         self._timer = None
         now = asyncio.get_running_loop().time()
-        next_looks = [now + self._look_after(each, now) for each in self._waiting if each.ticket.live]
+        next_looks = [now + self._look_after(ticket, wait, now) for ticket, wait in self._waits.items() if ticket.live]
         if next_looks:
             self._look_at(max(min(next_looks), now + _BETWEEN_LOOKS_S))
 
-    def _look_after(self, waiting: Waiting, now: float) -> float:
+    def _look_after(self, ticket: Ticket, wait: _Wait, now: float) -> float:
         """End the waiting of one if it is time; returns in how many seconds to look again."""
-        lane, ticket, left = waiting.lane, waiting.ticket, waiting.until - now
+        lane, left = wait.lane, wait.until - now
         if left <= 0:
             lane.punctuality.ended(in_time=False)
-            ticket.fail(_why_late(lane, ticket, waiting.compiles))
+            ticket.fail(_why_late(lane, ticket, wait.compiles))
             return 0.0
         if lane.self_checking or lane.not_ready_since is None:
             return min(left, LOAD_WAIT_S)
-        patience = LOAD_WAIT_S - (self._clock.monotonic() - max(lane.not_ready_since, waiting.since))
+        patience = LOAD_WAIT_S - (self._clock.monotonic() - max(lane.not_ready_since, wait.since))
         if patience <= 0:
             ticket.fail(_still_loading(lane))
         return min(left, patience)
