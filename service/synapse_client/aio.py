@@ -21,6 +21,7 @@ from synapse_client.events import EventStream
 from synapse_client.lanes import AsyncLaneMethods
 from synapse_client.link import Link, Listener, open_link
 from synapse_client.rerank import AsyncRerankMethods
+from synapse_wire.errors import SynapseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -325,8 +326,10 @@ class AsyncClient(AsyncCatalogMethods, AsyncLaneMethods, AsyncRerankMethods, Asy
                 raise ClientClosed
             try:
                 return await self._greeted(expiry, listener)
-            except (ServiceNotRunning, Busy, ConnectionLost) as error:
-                allowed = max(patience, BUSY_S) if isinstance(error, Busy) else patience
+            except (ServiceNotRunning, Busy, ConnectionLost, SynapseError) as error:
+                if isinstance(error, SynapseError) and error.code != "overloaded":
+                    raise
+                allowed = max(patience, BUSY_S) if isinstance(error, Busy | SynapseError) else patience
                 if self._now() + pause > min(expiry, started + allowed):
                     self._was_connected = False
                     if isinstance(error, Busy):

@@ -17,11 +17,12 @@ from synapse_client import calls
 from synapse_client.aliases import AliasMethods
 from synapse_client.backoff import BUSY_S, HELLO_S, RECONNECT_S, pauses
 from synapse_client.catalog import CatalogMethods
-from synapse_client.connection import Connection
+from synapse_client.connection import Connection, lock_timeout
 from synapse_client.errors import Busy, ClientClosed, ConnectionLost, JobUnfinished, NoReply, ServiceNotRunning
 from synapse_client.lanes import LaneMethods
 from synapse_client.protocol import MAX_IN_FLIGHT
 from synapse_client.rerank import RerankMethods
+from synapse_wire.errors import SynapseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -324,7 +325,7 @@ class Client(CatalogMethods, LaneMethods, RerankMethods, AliasMethods):
         if connection is not None and connection.lost is None:
             return connection
         started = self._clock()
-        if not self._connecting.acquire(timeout=max(0.0, expiry - started)):
+        if not self._connecting.acquire(timeout=lock_timeout(expiry - started)):
             raise NoReply(method, self._clock() - started)
         try:
             connection = self._connection
@@ -342,8 +343,10 @@ class Client(CatalogMethods, LaneMethods, RerankMethods, AliasMethods):
                 raise ClientClosed
             try:
                 connection = self._greeted(expiry)
-            except (ServiceNotRunning, Busy, ConnectionLost) as error:
-                allowed = max(patience, BUSY_S) if isinstance(error, Busy) else patience
+            except (ServiceNotRunning, Busy, ConnectionLost, SynapseError) as error:
+                if isinstance(error, SynapseError) and error.code != "overloaded":
+                    raise
+                allowed = max(patience, BUSY_S) if isinstance(error, Busy | SynapseError) else patience
                 if self._clock() + pause > min(expiry, started + allowed):
                     self._was_connected = False
                     if isinstance(error, Busy):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,10 +25,14 @@ from synapse_client.protocol import (
     encode_cancel,
     encode_request,
 )
+from synapse_wire.errors import SynapseError
 from synapse_wire.framing import LineSplitter, Overlong
 
 if TYPE_CHECKING:
     from synapse_client.transport import Stream
+
+_LAST_WORDS_S: Final = 0.2
+"""How long to wait for what a service said before it hung up, once it takes nothing more."""
 
 _CANCEL_S: Final = 0.2
 """How long a cancellation may take to be written. It is a courtesy to the service, not worth waiting for."""
@@ -53,6 +58,7 @@ class Connection:
     def __init__(self, stream: Stream, clock: Callable[[], float]) -> None:
         self.lost: str | None = None
         self._violation: str | None = None
+        self._refusal: SynapseError | None = None
         self._stream = stream
         self._clock = clock
         self._splitter = LineSplitter(MAX_REPLY_BYTES)
@@ -117,12 +123,14 @@ class Connection:
     def _ended(self, waiting: _Waiting) -> Exception | None:
         if self.lost is None:
             return None
+        if self._refusal is not None:
+            return copy(self._refusal)
         if self._violation is not None:
             return ProtocolViolation(self._violation)
         return ConnectionLost(waiting.method, self.lost, sent=waiting.sent)
 
     def _send(self, line: bytes, waiting: _Waiting, expiry: float, started: float) -> None:
-        if not self._sending.acquire(timeout=max(0.0, expiry - self._clock())):
+        if not self._sending.acquire(timeout=lock_timeout(expiry - self._clock())):
             raise NoReply(waiting.method, self._clock() - started)
         try:
             if failure := self._ended(waiting):
@@ -130,9 +138,13 @@ class Connection:
             self._write(line, expiry)
             waiting.sent = True
         except OSError as error:
-            # The service runs only whole lines, so a request that wasn't written to its end was not carried out.
+            # The service runs only whole lines, so a request that wasn't written to its end was not carried out. Why
+            # it hung up may be there to be read.
+            self._pump(lambda: False, self._clock() + _LAST_WORDS_S)
             self._lose(error.strerror or str(error))
-            raise ConnectionLost(waiting.method, error.strerror or str(error), sent=False) from error
+            lost = self._ended(waiting)
+            assert lost is not None
+            raise lost from error
         except _Unwritten:
             raise NoReply(waiting.method, self._clock() - started) from None
         finally:
@@ -180,7 +192,7 @@ class Connection:
                         if not self._reading:
                             reader = self._reading = True
                             break
-                        self._changed.wait(remaining)
+                        self._changed.wait(lock_timeout(remaining))
                 self._read(remaining)
             finally:
                 if reader:
@@ -205,6 +217,9 @@ class Connection:
         except ProtocolViolation as violation:
             self._violation = violation.message
             self._lose(violation.message)
+        except SynapseError as refusal:
+            self._refusal = refusal
+            self._lose(refusal.message)
 
     def _deliver(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
@@ -235,6 +250,11 @@ class Connection:
                 return
             self._closed = True
         self._stream.close()
+
+
+def lock_timeout(seconds: float) -> float:
+    """A waiting time as locks take it, which know no endless one."""
+    return min(max(0.0, seconds), threading.TIMEOUT_MAX)
 
 
 class _Unwritten(Exception):

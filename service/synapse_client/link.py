@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
 import sys
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 import msgspec
@@ -20,7 +23,8 @@ from synapse_client.protocol import (
     encode_cancel,
     encode_request,
 )
-from synapse_client.transport import connect_unix
+from synapse_client.transport import RECEIVE_BYTES, connect_unix
+from synapse_wire.errors import SynapseError
 from synapse_wire.framing import LineSplitter, Overlong
 
 
@@ -73,6 +77,7 @@ class Link(asyncio.Protocol):
     def __init__(self, listener: Listener | None) -> None:
         self.lost: str | None = None
         self._violation: str | None = None
+        self._refusal: SynapseError | None = None
         self._listener = listener
         self._splitter = LineSplitter(MAX_REPLY_BYTES)
         self._ids = itertools.count(1)
@@ -130,6 +135,8 @@ class Link(asyncio.Protocol):
             raise self._over(method, sent=False)
 
     def _over(self, method: str, *, sent: bool) -> Exception:
+        if self._refusal is not None:
+            return copy(self._refusal)
         if self._violation is not None:
             return ProtocolViolation(self._violation)
         return ConnectionLost(method, str(self.lost), sent=sent)
@@ -163,11 +170,26 @@ class Link(asyncio.Protocol):
             self._violation = violation.message
             self._end(violation.message)
             self._transport.abort()
+        except SynapseError as refusal:
+            self._refusal = refusal
+            self._end(refusal.message)
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None and self.lost is None:
+            self._hear_last_words()
         self._end("the service closed the connection" if exc is None else str(exc))
         if not self._ended.done():
             self._ended.set_result(None)
+
+    def _hear_last_words(self) -> None:
+        # A transport that can't write any more reads no more either, and why the service hung up may be there still.
+        last = self._transport.get_extra_info("socket")
+        if last is None:
+            return  # A pipe of Windows.
+        with contextlib.suppress(OSError):
+            while self.lost is None and (data := os.read(last.fileno(), RECEIVE_BYTES)):
+                self.data_received(data)
 
     def pause_writing(self) -> None:
         self._writable.clear()

@@ -103,7 +103,10 @@ def encode_cancel(request_id: int) -> bytes:
 
 
 def decode_line(line: bytes) -> Reply | Notification:
-    """One line from the service. Raises :class:`ProtocolViolation` when it is neither a reply nor a notification."""
+    """One line from the service. Raises :class:`ProtocolViolation` when it is neither a reply nor a notification.
+
+    A service that takes no more connections says ``overloaded`` before it was asked anything; that is raised as it is.
+    """
     try:
         message = _INCOMING.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -112,6 +115,8 @@ def decode_line(line: bytes) -> Reply | Notification:
         if message.method is not UNSET:
             return Notification(message.method, _NOTHING if message.params is UNSET else message.params)
         if message.error is not UNSET:
+            if message.error.data.code == "overloaded":
+                raise SynapseError.from_wire(message.error.data, level="channel", number=message.error.code)
             raise ProtocolViolation(f"The service could not read a request: {message.error.message}.")
         raise ProtocolViolation("The service sent a reply without an id.")
     if message.error is not UNSET:

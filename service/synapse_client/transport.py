@@ -18,6 +18,9 @@ from synapse_client.errors import Busy, EndpointRefused, ServiceNotRunning
 
 RECEIVE_BYTES: Final = 256 * 1024
 
+_LONGEST_WAIT_S: Final = 3600.0
+"""The system takes no waiting time of more than some weeks; whoever has longer asks again."""
+
 
 class Stream(Protocol):
     """A connected two-way byte stream that two threads may use, one for each direction."""
@@ -73,7 +76,7 @@ class UnixStream:
     def _ready(self, event: int, timeout_s: float) -> bool:
         waiter = select.poll()
         waiter.register(self._socket, event)
-        return bool(waiter.poll(max(0.0, timeout_s) * 1000))
+        return bool(waiter.poll(min(max(0.0, timeout_s), _LONGEST_WAIT_S) * 1000))
 
 
 def open_stream(address: str) -> Stream:

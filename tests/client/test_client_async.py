@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.fake_service import DIMS, HELD, Drop, FakeCall, FakeService, embedded, status, vector_of
+from fixtures.fake_service import DIMS, FULL, HELD, Drop, FakeCall, FakeService, embedded, status, vector_of
 from synapse_client import (
     AsyncClient,
     ClientClosed,
@@ -24,6 +24,8 @@ from synapse_client import (
     SynapseError,
 )
 from synapse_client.events import QUEUE_HIGH, QUEUE_LOW
+from synapse_client.link import Link
+from synapse_wire import messages
 
 
 def pausing(asked: list[float], during: Callable[[int], object] | None = None) -> Callable[[float], Awaitable[None]]:
@@ -175,6 +177,36 @@ async def test_a_service_that_accepts_and_says_nothing_is_reported_as_silent(hom
 
 
 # --- connecting and losing the connection ---
+
+
+async def test_a_service_at_its_limit_is_asked_again_for_a_while(fake: FakeService) -> None:
+    fake.full = 2
+    asked: list[float] = []
+    async with AsyncClient(fake.address, sleep=pausing(asked)) as client:
+        assert (await client.info()).server_version == "0.0-fake"
+    assert asked == [0.02, 0.04]
+
+
+async def test_a_service_that_stays_at_its_limit_says_so_itself(
+    fake: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("synapse_client.aio.BUSY_S", 0.0)
+    fake.full = 1000
+    with pytest.raises(SynapseError) as refusal:
+        await AsyncClient(fake.address).info()
+    assert (refusal.value.code, refusal.value.details) == ("overloaded", FULL)
+
+
+async def test_why_a_service_hung_up_is_heard_although_it_takes_nothing_more() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(messages.encode_error(None, SynapseError("overloaded", "full", details=FULL), 1))
+    theirs.close()
+    ours.setblocking(False)
+    _, link = await asyncio.get_running_loop().create_unix_connection(lambda: Link(None), sock=ours)
+    with pytest.raises(SynapseError) as caught:
+        await link.request("service.hello", {}, 5)
+    assert caught.value.code == "overloaded"
+    await link.close()
 
 
 async def test_nobody_there_is_an_error_with_a_remedy(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
@@ -13,7 +14,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.fake_service import DIMS, FINGERPRINT, HELD, Drop, FakeCall, FakeService, embedded, status, vector_of
+from fixtures.fake_service import (
+    DIMS,
+    FINGERPRINT,
+    FULL,
+    HELD,
+    Drop,
+    FakeCall,
+    FakeService,
+    embedded,
+    status,
+    vector_of,
+)
 from synapse_client import (
     Client,
     ClientClosed,
@@ -26,7 +38,9 @@ from synapse_client import (
     SynapseError,
 )
 from synapse_client.backoff import pauses
+from synapse_client.connection import Connection
 from synapse_client.transport import Stream, open_stream
+from synapse_wire import messages
 
 
 class Pauses:
@@ -530,6 +544,56 @@ def test_a_service_that_hangs_up_on_the_greeting_is_reported(fake: FakeService) 
     fake.on("service.hello", drop)
     with pytest.raises(ConnectionLost, match=r"service\.hello"):
         Client(fake.address).info()
+
+
+def test_a_service_at_its_limit_is_asked_again_for_a_while(fake: FakeService) -> None:
+    fake.full = 2
+    pauses = Pauses()
+    with Client(fake.address, sleep=pauses) as client:
+        assert client.info().server_version == "0.0-fake"
+    assert pauses.asked == [0.02, 0.04]
+
+
+def test_a_service_that_stays_at_its_limit_says_so_itself(fake: FakeService) -> None:
+    fake.full = 1000
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    with pytest.raises(SynapseError) as refusal:
+        Client(fake.address, clock=lambda: now[0], sleep=sleep).info()
+    error = refusal.value
+    assert (error.code, error.details, error.retry_after_ms) == ("overloaded", FULL, 100)
+    assert 0 < now[0] < 10
+
+
+def test_why_a_service_hung_up_is_heard_although_it_takes_nothing_more() -> None:
+    refusal = SynapseError("overloaded", "full", details=FULL)
+
+    class Deaf:
+        def __init__(self) -> None:
+            self.said = [messages.encode_error(None, refusal, 1), b""]
+
+        def send(self, data: memoryview, timeout_s: float) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def receive(self, timeout_s: float) -> bytes:
+            return self.said.pop(0)
+
+        def interrupt(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    with pytest.raises(SynapseError) as caught:
+        Connection(Deaf(), time.monotonic).request("service.hello", {}, time.monotonic() + 5)
+    assert caught.value.code == "overloaded"
+
+
+def test_waits_may_be_as_long_as_anybody_likes(fake: FakeService) -> None:
+    with Client(fake.address, timeout_s=math.inf) as client:
+        assert client.info().server_version == "0.0-fake"
+        assert client.embed_query("mini", "a", deadline_ms=2**53 - 1).dims
 
 
 # --- threads, forks, closing ---
