@@ -71,6 +71,28 @@ async def test_one_reply_may_be_larger_than_what_may_wait() -> None:
         assert len(await client.result("models.list")) == 2048 * KIB
 
 
+async def test_a_peer_that_has_said_all_gets_every_reply_however_slowly_it_reads() -> None:
+    # Goes red when the end of what it says closes the transport: what waits for the transport would be lost.
+    router, connections = Router(), list[Connection]()
+
+    def big(call: Call, params: NoParams) -> str:
+        connections.append(call.connection)
+        return "x" * (4096 * KIB)  # More than the system buffers.
+
+    router.add_inline("models.list", big)
+    async with serving(router, limits=Limits(high_water=8192 * KIB)) as running:
+        client = await running.connect()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        client.send(REQUEST)
+        await until(lambda: bool(connections))
+        assert connections[0]._outbox.keeps
+        client.writer.write_eof()
+        await until(lambda: connections[0]._ended)
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert len((await client.reply())["result"]) == 4096 * KIB
+        assert await client.at_end()
+
+
 async def test_events_are_refused_long_before_replies_are() -> None:
     router, connections = Router(), list[Connection]()
 

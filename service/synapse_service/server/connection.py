@@ -181,8 +181,12 @@ class Connection(asyncio.Protocol):
         # A line that never ended is dropped with the splitter. Returning False lets the transport close.
         self._ended = True
         self._line_clock.ended()
-        if not (self._tasks or self._waiting) or self._host.listener.hung_up(self._transport):
+        if self._host.listener.hung_up(self._transport):
             return False
+        if not (self._tasks or self._waiting):
+            if not self._outbox.keeps:
+                return False
+            self._outbox.close()  # Behind what waits there: the answers of somebody who has said all.
         self._hang_up_timer = asyncio.get_running_loop().call_later(_HANG_UP_CHECK_S, self._look_after)
         return True
 

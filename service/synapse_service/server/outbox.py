@@ -48,6 +48,11 @@ class Outbox:
         return self._waiting_bytes + self._transport.get_write_buffer_size()
 
     @property
+    def keeps(self) -> bool:
+        """Something waits here that the transport doesn't know of yet."""
+        return bool(self._waiting)
+
+    @property
     def closing(self) -> bool:
         """Nothing more can be said."""
         return self._closing or self._transport.is_closing()
@@ -98,4 +103,6 @@ class Outbox:
             self._waiting_bytes -= len(part)
             self._transport.write(part)
         if self._closing and not self._waiting:
-            self._transport.close()
+            # A turn later: asyncio calls `unblock` in the middle of its writing, and closes a transport twice that was
+            # closed in there.
+            asyncio.get_running_loop().call_soon(self._transport.close)
