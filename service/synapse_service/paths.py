@@ -99,9 +99,13 @@ def ensure_private_dir(path: Path) -> None:
     """Create ``path`` and its missing parents with mode 0700, and make sure that it is the user's alone.
 
     Raises :class:`PathError` if it can't be created, isn't a folder, belongs to another user, is a link that another
-    user made, or can be entered or replaced by other users. Nothing that exists is changed: a folder that was open
-    to others may already hold what they put there, so its owner decides.
+    user made, can be entered or replaced by other users, or has a name that no message can carry. Nothing that exists
+    is changed: a folder that was open to others may already hold what they put there, so its owner decides.
     """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise PathError(path, "has a name that is not UTF-8 text", "Choose another folder") from None
     try:
         _create(path)
         link, status, above = path.lstat(), path.stat(), path.resolve().parent.stat()

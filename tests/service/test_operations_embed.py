@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from fixtures.embed_desk import TEXT, EmbedDesk, refused
 from fixtures.lanes import until
 from fixtures.workers import expected_raw, expected_text
+from synapse_service.operations import embed
 from synapse_service.settings.declared import Settings
 
 OTHER = "syn1-" + "0" * 64
@@ -211,3 +213,44 @@ async def test_a_batch_at_its_budgets_is_answered_inline(desk: EmbedDesk) -> Non
     desk.settings = Settings(cpu_lanes=True, inline_max_items=2, inline_max_bytes=1024, inline_max_tokens=128)
     assert len((await desk.batch("a", "b", line_bytes=2000))["vectors"]) == 2
     assert desk.diverted == []
+
+
+# --- tokenizing that takes a while ---
+
+
+@pytest.mark.parametrize(("texts", "in_a_thread"), [(["a b c"], False), (["a b c"] * 40, False), (["a"] * 256, True)])
+async def test_many_short_texts_are_tokenized_beside_the_loop(
+    desk: EmbedDesk, monkeypatch: pytest.MonkeyPatch, texts: list[str], in_a_thread: bool
+) -> None:
+    await desk.tokenizer()
+    threads: list[int] = []
+    original = embed.tokenize
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        threads.append(threading.get_ident())
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(embed, "tokenize", noting)
+    desk.settings = Settings(cpu_lanes=True, inline_max_items=256)
+    assert len((await desk.batch(*texts))["vectors"]) == len(texts)
+    assert [thread != threading.get_ident() for thread in threads] == [in_a_thread]
+
+
+async def test_a_cancelled_batch_of_many_short_texts_is_tokenized_no_further(
+    desk: EmbedDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.tokenizer()
+    begun: list[int] = []
+    original = embed.tokenize
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        begun.append(1)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(embed, "tokenize", noting)
+    batch = asyncio.create_task(desk.batch(*["a"] * 256 * 50))
+    await until(lambda: begun)
+    batch.cancel()
+    await asyncio.wait([batch])
+    assert batch.cancelled()
+    assert len(begun) < 50

@@ -98,6 +98,14 @@ def test_a_folder_that_others_could_replace_is_refused(tmp_path: Path) -> None:
     ensure_private_dir(shared / "mine")
 
 
+def test_a_folder_whose_name_is_no_text_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"h\xff")
+    with pytest.raises(PathError) as caught:
+        ensure_private_dir(folder)
+    assert caught.value.problem == "has a name that is not UTF-8 text"
+    assert not folder.exists()
+
+
 def test_a_file_in_the_way_is_refused_and_stays(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_text("mine")

@@ -145,6 +145,11 @@ def test_a_bad_variable_is_refused_by_name(file: Path, value: str) -> None:
     assert str(caught.value).startswith("SYNAPSE_CPU_LANES: ")
 
 
+def test_a_variable_that_is_no_text_is_refused_by_name(file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"SYNAPSE_CA_FILE.*must be UTF-8 text"):
+        SettingsStore(file, {"SYNAPSE_CA_FILE": os.fsdecode(b"/tmp/\xfe.pem")})
+
+
 def test_the_tilde_is_expanded_and_other_variables_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert load(file, 'storage_dir = "~/models"\n').current.storage_dir == "/home/me/models"

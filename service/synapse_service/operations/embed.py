@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -145,7 +146,8 @@ class EmbedOperations:
 
     async def _tokenize(self, lane: Lane, items: Sequence[p.EmbedItem], deadline: float) -> list[TokenizedItem]:
         length = sum(len(item.text) for item in items)
-        return await self._work.tokenize(lane, length, deadline, lambda known: tokenize(known, lane.model, items))
+        work = partial(tokenize, model=lane.model, items=items)
+        return await self._work.tokenize(lane, len(items), length, deadline, work)
 
     def _result(
         self, lane: Lane, tokenized: Sequence[TokenizedItem], rows: Sequence[bytes], base64: bool

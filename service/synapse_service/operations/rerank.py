@@ -85,7 +85,7 @@ class RerankOperations:
         tokens = counted = seen = 0
         for chars, part in _slices(params.query, params.candidates):
             work = partial(compose, lane.model, params.query, part)
-            composed = await self._work.tokenize(lane, chars, deadline, work)
+            composed = await self._work.tokenize(lane, len(part), chars, deadline, work)
             tokens += sum(pair.encoding.real_tokens for pair in composed)
             counted += chars
             seen += len(part)

@@ -32,7 +32,10 @@ _BETWEEN_LOOKS_S = 0.005
 """How late a deadline may be noticed, so that thousands of them cost no more than two hundred looks a second."""
 
 _LOOP_CHARS = 4096
-"""Texts up to this length are tokenized on the loop: that takes less time than a hop to a thread and back."""
+"""Texts up to this length together are tokenized on the loop: a hop to a thread and back would take as long."""
+
+_CHARS_OF_A_TEXT = 32
+"""What a text costs beside its length, in characters: a batch of short ones takes longer than one long text."""
 
 T = TypeVar("T")
 
@@ -56,12 +59,14 @@ class InlineWork:
         """When the request must have its answer, on the monotonic clock."""
         return call.received_at + (constraints.deadline_ms or self._settings().default_deadline_ms) / 1000
 
-    async def tokenize(self, lane: Lane, chars: int, deadline: float, work: Callable[[SanitisedTokenizer], T]) -> T:
-        """Run ``work``, which tokenizes ``chars`` characters; in a thread if that takes a while.
+    async def tokenize(
+        self, lane: Lane, texts: int, chars: int, deadline: float, work: Callable[[SanitisedTokenizer], T]
+    ) -> T:
+        """Run ``work``, which tokenizes ``texts`` of ``chars`` characters together; in a thread if that takes a while.
 
         Raises ``deadline_exceeded`` once the deadline has passed. A thread that has begun runs to its end.
         """
-        short = chars <= _LOOP_CHARS
+        short = chars + texts * _CHARS_OF_A_TEXT <= _LOOP_CHARS
         if short and lane.loaded_tokenizer is not None:
             return work(lane.loaded_tokenizer)
         try:

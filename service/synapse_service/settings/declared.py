@@ -153,6 +153,8 @@ def convert(spec: Spec, value: Any, *, from_text: bool = False) -> Any:
         converted = msgspec.convert(value, spec.type, strict=not from_text)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
+    if isinstance(converted, str) and not _is_text(converted):
+        raise ValueError("must be UTF-8 text")  # A variable may hold any bytes; nobody could be told of these.
     if converted is None or spec.kind is None:
         return converted
     if spec.kind == "path":
@@ -162,6 +164,14 @@ def convert(spec: Spec, value: Any, *, from_text: bool = False) -> Any:
         return str(path)
     _check_url(converted, proxy=spec.kind == "proxy")
     return converted
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_url(text: str, *, proxy: bool) -> None:
