@@ -15,9 +15,11 @@ import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
-from fixtures.durable_jobs import LANE, Item, Room, error_of, rooms, vectors, words
+from fixtures.durable_jobs import CHUNK_TOKENS, LANE, Item, RecordingLoader, Room, error_of, rooms, vectors, words
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import ScriptedLoader, until
+from synapse_service.lanes.loader import Loaded
+from synapse_service.lanes.model import LaneModel
 from synapse_wire.errors import SynapseError
 
 TEXTS = words(300)
@@ -110,6 +112,29 @@ async def test_a_worker_killed_twice_quarantines_the_lane_and_a_released_lane_go
     items = await room.items(again)
     assert items[: len(kept)] == kept
     assert vectors(items) == await room.expected(TEXTS)
+
+
+@pytest.mark.parametrize(("others_are_served", "code"), [(False, "probe_required"), (True, "engine_crashed")])
+async def test_a_row_that_kills_its_worker_every_time_ends_the_job(
+    quick_dir: Path, expected_warnings: ExpectedWarnings, others_are_served: bool, code: str
+) -> None:
+    # Its chunk takes several calls, as chunks of the product do, and those before the deadly one end well.
+    expected_warnings("worker_lost", *([] if others_are_served else ["lane_quarantined"]))
+
+    class Loader(RecordingLoader):
+        async def load(self, model: LaneModel) -> Loaded:
+            if others_are_served:
+                room.lane.quarantine.served()
+            return await super().load(model)
+
+    room = Room(quick_dir / "synapse.db", loader=Loader(), call_tokens=CHUNK_TOKENS // 4)
+    await room.lane.tokenizer()
+    texts = [*words(80), "the " * 9]
+    room.loader.deadly = {room.tokens(texts)[-1]}
+    status = await room.ended(await room.submit(texts, "key"))
+    assert (status.state, error_of(status)["code"]) == ("failed", code)
+    assert room.loader.loads == (3 if others_are_served else 2)
+    await room.leave()
 
 
 async def test_a_job_that_is_not_done_in_its_lifetime_fails_and_can_be_taken_up_again(enter: Enter) -> None:

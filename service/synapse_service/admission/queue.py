@@ -65,14 +65,19 @@ class Ticket:
         """False once the request has its answer, whatever it was."""
         return not self.done.done()
 
-    def deliver(self, index: int, row: bytes) -> None:
-        """Take the result of one row; the last one completes the ticket. Late rows of a dead ticket are dropped."""
-        if not self.live or self.results[index] is not None:
-            return
-        self.results[index] = row
+    def deliver(self, index: int, row: bytes) -> bool:
+        """Take the result of one row; True when none is missing any more, which completes the ticket.
+
+        The rows of a dead ticket are counted and dropped.
+        """
+        if self.live:
+            self.results[index] = row
         self._missing -= 1
-        if not self._missing:
+        if self._missing:
+            return False
+        if self.live:
             self.done.set_result([result for result in self.results if result is not None])
+        return True
 
     def fail(self, error: SynapseError) -> None:
         """Answer the request with an error, unless it has its answer already."""

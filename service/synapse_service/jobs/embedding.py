@@ -39,6 +39,9 @@ MAX_LIVE_JOBS: Final = 64
 _WINDOW: Final = 2
 """Chunks in the lane's queue at a time."""
 
+_LOST_AT_MOST: Final = 3
+"""Workers that the rows of one chunk may cost before the job fails."""
+
 
 class EmbeddingJobs:
     """Accepts and runs durable embedding jobs; one for the service."""
@@ -221,6 +224,7 @@ class _Run:
 
     async def _answered(self) -> tuple[list[int], list[bytes]]:
         """The chunk that was asked for first, and its rows."""
+        lost = 0
         while True:
             ordinals, ticket = self._asked[0]
             try:
@@ -228,7 +232,9 @@ class _Run:
             except SynapseError as error:
                 # A lost worker is replaced for the next call; a lane that keeps losing them is quarantined, and its
                 # refusal ends the job. So does a model that can't be loaded: it would fail in the same way for ever.
-                if not worker_lost(error):
+                # Work of others that ends well in between keeps a lane out of quarantine, but not these rows going.
+                lost += 1
+                if not worker_lost(error) or lost == _LOST_AT_MOST:
                     raise
                 self._asked[0] = ordinals, self._ask(ordinals)
             else:

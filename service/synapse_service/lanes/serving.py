@@ -240,18 +240,21 @@ class Serving:
             if answer.non_finite:
                 self._prepare(self._not_finite(quantum, answer))
             else:
-                self._lane.quarantine.served()
                 self._go_on()  # First, so that the worker computes while the rows are handed out.
-                self._deliver(quantum, answer)
+                if self._deliver(quantum, answer):
+                    self._lane.quarantine.served()
 
-    def _deliver(self, quantum: Quantum, answer: EmbeddedRows | ScoredRows) -> None:
+    def _deliver(self, quantum: Quantum, answer: EmbeddedRows | ScoredRows) -> bool:
+        """Hand out the rows; True when one of them was the last of its request."""
+        ended = False
         rows = answer.rows if isinstance(answer, EmbeddedRows) else pack_scores(answer)
         broken = set(answer.non_finite)
         for position, row in enumerate(quantum.rows):
             if position in broken:
                 row.ticket.fail(non_finite(row.ticket.item_ids[row.index]))
-            else:
-                row.ticket.deliver(row.index, rows[position])
+            elif row.ticket.deliver(row.index, rows[position]):
+                ended = True
+        return ended
 
     # Whoever hears of a fault finds it counted: both happen in one step of these.
 
