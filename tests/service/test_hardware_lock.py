@@ -74,6 +74,16 @@ def test_a_signature_of_a_process_that_is_gone_names_nobody(lock: HardwareLock, 
     assert caught.value.pid is None
 
 
+@pytest.mark.parametrize(
+    "content", ['{"pid": 1e999, "started": 1}', '{"pid": -5, "started": 1}', '{"pid": "x"}', "[]", "7", "\xff"]
+)
+def test_whatever_others_write_into_the_file_names_nobody(lock: HardwareLock, path: Path, content: str) -> None:
+    path.write_text(content)
+    with hold(path), pytest.raises(LockHeld) as caught:
+        lock.acquire()
+    assert caught.value.pid is None
+
+
 def test_a_killed_holder_leaves_it_free(lock: HardwareLock, path: Path) -> None:
     with hold(path, signed=True) as holder:
         with pytest.raises(LockHeld):

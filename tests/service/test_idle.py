@@ -127,6 +127,19 @@ async def test_an_unloaded_lane_is_left_alone_and_loads_again_when_asked(rig: Ri
     assert rig.loaders["a"].loads == 2
 
 
+async def test_the_tokenizer_of_a_lane_that_is_not_loaded_goes_too(rig: Rig) -> None:
+    rig.clock.advance(IDLE_S)
+    await rig.states()
+    lane = rig.lane("a")
+    await lane.tokenizer()  # As for a request that is then refused for its length.
+    rig.clock.advance(IDLE_S - 1)
+    await rig.states()
+    assert lane.loaded_tokenizer is not None
+    rig.clock.advance(1)
+    await rig.states()
+    assert lane.loaded_tokenizer is None
+
+
 async def test_a_worker_that_can_not_be_ended_does_not_keep_the_others(
     rig: Rig, expected_warnings: ExpectedWarnings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from fixtures.workers import expected_raw, expected_text
 from synapse_service.admission.queue import Ticket
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.serving import Pacing
-from synapse_service.workers.faults import WorkerCrashed
+from synapse_service.workers.faults import WorkerCrashed, WorkerNotGone
 from synapse_wire.errors import SynapseError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="workers are ended by POSIX signals here")
@@ -365,6 +365,15 @@ async def test_files_that_are_refused_answer_what_waits_and_are_no_strike(rig: S
     assert (one.lane.quarantine.strikes, one.lane.state, one.lane.last_error) == (0, "unloaded", error)
     assert await ask(one.lane, A).done == [expected_text(A)]
     assert one.lane.last_error is None
+
+
+async def test_a_load_whose_worker_can_not_be_ended_says_so(rig: Start, expected_warnings: ExpectedWarnings) -> None:
+    expected_warnings("worker_not_gone")
+    one = rig(loader=StubLoader())
+    one.loader.errors.append(WorkerNotGone(4711))
+    error = await failure(ask(one.lane, A))
+    assert (error.code, error.details) == ("engine_crashed", {"lane_id": "lane", "reason": "not_gone"})
+    assert (one.lane.state, one.lane.last_error) == ("unloaded", error)
 
 
 async def test_two_loads_in_a_row_with_wrong_numbers_put_the_lane_in_quarantine(

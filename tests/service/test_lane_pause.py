@@ -423,6 +423,26 @@ async def test_a_lock_that_others_hold_at_the_end_keeps_the_lanes_paused(
     assert desk.phases[-2:] == [("neural_engine", "waiting_for_lock"), ("neural_engine", "running")]
 
 
+async def test_a_defect_at_the_end_does_not_keep_the_lanes_paused_for_ever(
+    desk: LaneDesk, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("pause_not_ended")
+
+    def defect() -> None:
+        raise OverflowError
+
+    desk.pause(60.0)
+    await desk.settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.pauses.engine, "take_back", defect)
+        await desk.pass_s(60.0)
+        assert desk.status()["phase"] == "waiting_for_lock"
+        await desk.pass_s(1.0)
+        assert desk.status()["phase"] == "waiting_for_lock"
+    await desk.pass_s(1.0)
+    assert desk.status() == RUNNING
+
+
 async def test_a_killed_holder_of_the_lock_opens_the_lanes_at_the_next_try(
     desk: LaneDesk, lock: Path, expected_warnings: ExpectedWarnings
 ) -> None:

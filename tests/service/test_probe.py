@@ -19,7 +19,7 @@ from synapse_service.certify.comparing import EMBED_GATES
 from synapse_service.certify.fixture import embed_fixture
 from synapse_service.lanes.idle import IdleUnloader
 from synapse_service.store.database import Store
-from synapse_service.workers.faults import WorkerCrashed, WorkerRefused
+from synapse_service.workers.faults import WorkerCrashed, WorkerNotGone, WorkerRefused
 from synapse_wire.errors import SynapseError
 from synapse_wire.params import JobRef, ModelRef, ProbeReport
 from synapse_wire.results import JobStatus
@@ -118,14 +118,48 @@ async def test_a_lane_that_crashes_is_recorded_as_such(desk: ProbeDesk, expected
         (WorkerRefused("input", "no", {}), {"lane_id": "m", "reason": "input"}),
     ],
 )
-async def test_a_reference_that_fails_fails_the_probe_and_is_ended(
+async def test_a_reference_that_fails_fails_the_probe_and_says_nothing_about_the_lane(
     desk: ProbeDesk, fault: Exception, details: dict[str, Any]
 ) -> None:
+    await desk.probe()
+    desk.references.prepared = StubWorker()
     desk.references.prepared.faults.append(fault)  # type: ignore[arg-type]
     error = failure(await desk.probe())
     assert (error["code"], error["details"]) == ("engine_crashed", details)
+    assert "probe it again" in error["message"]
     assert desk.references.prepared.gone.is_set()
-    assert desk.lane.quarantine.strikes == 0  # It was not the lane's worker.
+    assert desk.lane.quarantine.strikes == 0
+    assert desk.require() == "ok"
+
+
+async def test_a_reference_that_can_not_be_ended_is_told_and_says_nothing_about_the_lane(
+    desk: ProbeDesk, expected_warnings: ExpectedWarnings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected_warnings("worker_not_gone")
+    await desk.probe()
+
+    async def stays(grace_s: float = 2.0) -> int:
+        raise WorkerNotGone(4711)
+
+    desk.references.prepared = StubWorker()
+    monkeypatch.setattr(desk.references.prepared, "close", stays)
+    error = failure(await desk.probe())
+    assert (error["code"], error["details"]) == ("engine_crashed", {"lane_id": "m", "reason": "not_gone"})
+    assert desk.require() == "ok"
+
+
+async def test_a_pause_ends_the_reference_and_says_nothing_about_the_lane(desk: ProbeDesk) -> None:
+    await desk.probe()
+    reference = desk.references.prepared = StubWorker()
+    reference.gate = asyncio.Event()
+    job_id = await desk.start()
+    await until(lambda: reference.calls)
+    desk.fence.closed = True
+    await desk.lane.dismiss()
+    assert reference.gone.is_set()
+    await until(lambda: not desk.book.live("probe"))
+    assert failure(await desk.status(job_id))["code"] == "lane_paused"
+    assert desk.require() == "ok"
 
 
 async def test_a_reference_with_numbers_that_are_not_finite_fails_the_probe(desk: ProbeDesk) -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from fixtures.clocks import FakeClock
+from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lane_desk import LaneDesk, plain, refused
 from fixtures.lanes import ask, until
 from fixtures.workers import expected_text
 from synapse_service.lanes.hardware_lock import HardwareLock
+from synapse_service.lanes.refusals import not_gone
 from synapse_service.store.database import Store
+from synapse_service.workers.faults import WorkerNotGone
 from synapse_wire.errors import SynapseError
 
 ROW = [5, 6, 7]
@@ -61,6 +64,51 @@ async def test_every_lane_is_drained_and_unloaded(desk: LaneDesk) -> None:
         assert (error.code, error.retry_after_ms) == ("lane_paused", 3_600_000)
         assert (error.details or {})["lane_id"] == lane_id
     HardwareLock(desk.lock).acquire()
+
+
+async def test_it_waits_for_what_computes_beside_a_lane_and_ends_that(desk: LaneDesk) -> None:
+    ending, ended = asyncio.Event(), asyncio.Event()
+
+    async def compare() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await ended.wait()
+
+    probe = asyncio.create_task(desk.lane("cpu").beside(compare))
+    await desk.settle()
+    desk.pauses.everything.begin("a film", 3600.0)
+    await asyncio.wait_for(ending.wait(), 5)
+    await desk.settle()
+    assert desk.pauses.everything.status().phase == "draining"
+    ended.set()
+    error = await refused(probe)
+    assert (error.code, (error.details or {})["lane_id"]) == ("lane_paused", "cpu")
+    await until(lambda: desk.pauses.everything.status().phase == "paused")
+    assert (await refused(desk.lane("cpu").beside(compare))).code == "lane_paused"
+
+
+async def test_a_worker_beside_a_lane_that_does_not_end_fails_the_drain(
+    desk: LaneDesk, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("pause_drain_error")
+
+    async def compare() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise not_gone("cpu", WorkerNotGone(4711))
+
+    probe = asyncio.create_task(desk.lane("cpu").beside(compare))
+    await desk.settle()
+    desk.pauses.everything.begin("a film", 3600.0)
+    assert (await refused(probe)).details == {"lane_id": "cpu", "reason": "not_gone"}
+    await until(lambda: desk.pauses.everything.status().phase != "draining")
+    status = plain(desk.pauses.everything.status())
+    assert (status["phase"], status["hardware_free"]) == ("drain_failed", False)
+    error = status["drain_error"]
+    assert (error["lane_id"], error["stage"], error["code"]) == ("cpu", "unload", "engine_crashed")
 
 
 async def test_it_says_until_when_and_opens_by_itself(desk: LaneDesk) -> None:

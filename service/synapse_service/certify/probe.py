@@ -3,8 +3,8 @@
 The lane's rows go through its ordinary queue and worker, all mixed, so that what is certified is what serves. A
 second, short-lived worker computes the same rows with the NumPy reference; ``comparing`` says what is compared and
 judged. The outcome is recorded whichever way it goes; a lane that failed answers ``not_certified`` from then on. A
-probe that never came to computing, because the service is stopping or the disk is full, has no outcome and leaves the
-last one alone.
+probe that never came to a comparison, because the service is stopping, the disk is full, the lane was paused or the
+reference's worker was lost, has no outcome and leaves the last one alone.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from synapse_service.clock import Clock
 from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.lane import Lane
 from synapse_service.lanes.loader import Loader
-from synapse_service.lanes.refusals import crashed, refused
+from synapse_service.lanes.refusals import crashed, not_gone, refused
 from synapse_service.lanes.registry import LaneRegistry
 from synapse_service.logs import get_logger
-from synapse_service.workers.faults import WorkerFault, WorkerRefused
-from synapse_service.workers.process import WorkerProcess
+from synapse_service.workers.faults import WorkerFault, WorkerNotGone, WorkerRefused
 from synapse_wire.errors import SynapseError
 
 _EVIDENCE: Final = frozenset({"engine_crashed", "artifact_invalid", "probe_required"})
@@ -39,6 +38,14 @@ _LATENCY_RUNS: Final = 9
 _LATENCY_TOKENS: Final = 12
 
 _log = get_logger(__name__)
+
+
+class ReferenceFailed(SynapseError):
+    """The reference's worker failed, which says nothing about the lane that it was to be compared with."""
+
+    def __init__(self, lane_id: str, cause: SynapseError) -> None:
+        message = f"the reference that {lane_id} is compared with failed; probe it again ({cause.message})"
+        super().__init__(cause.code, message, details=cause.details)
 
 
 class Probes:
@@ -65,6 +72,8 @@ class Probes:
         """Probe a lane, which its job holds, and record the outcome; raises the lane's error when it can't compute."""
         try:
             compared, figures, performance = await self._measure(lane, job)
+        except ReferenceFailed:
+            raise
         except SynapseError as error:
             if error.code in _EVIDENCE:
                 problem = {"code": error.code, "message": error.message}
@@ -90,7 +99,7 @@ class Probes:
         candidate = await self._ask(lane, rows, "bulk")
         seconds = self._clock.monotonic() - began
         job.progress(len(rows), job.items_total)
-        figures = await self._compare(lane, compared, candidate, job)
+        figures = await lane.beside(lambda: self._compare(lane, compared, candidate, job))
         return (
             compared,
             figures,
@@ -128,23 +137,25 @@ class Probes:
         return await ticket.done
 
     async def _compare(self, lane: Lane, compared: Comparison, candidate: list[bytes], job: LiveJob) -> Figures:
-        worker: WorkerProcess | None = None
         try:
             worker = await self._loader.start_reference(lane.model)
-            reference: list[bytes] = []
-            for chunk in _chunks(compared.rows):
-                ids = b"".join(row.ids.tobytes() for row in chunk)
-                lengths = [row.real_tokens for row in chunk]
-                reference += await compared.reference(worker, lengths, ids, len(reference))
-                job.progress(len(compared.rows) + len(reference), job.items_total)
-            return await compared.figures(worker, candidate, reference)
-        except WorkerFault as fault:
-            raise crashed(lane.lane_id, fault) from fault
-        except WorkerRefused as refusal:
-            raise refused(lane.lane_id, refusal) from refusal
-        finally:
-            if worker is not None:
+            try:
+                reference: list[bytes] = []
+                for chunk in _chunks(compared.rows):
+                    ids = b"".join(row.ids.tobytes() for row in chunk)
+                    lengths = [row.real_tokens for row in chunk]
+                    reference += await compared.reference(worker, lengths, ids, len(reference))
+                    job.progress(len(compared.rows) + len(reference), job.items_total)
+                return await compared.figures(worker, candidate, reference)
+            finally:
                 await worker.close()
+        except WorkerFault as fault:
+            raise ReferenceFailed(lane.lane_id, crashed(lane.lane_id, fault)) from fault
+        except WorkerRefused as refusal:
+            raise ReferenceFailed(lane.lane_id, refused(lane.lane_id, refusal)) from refusal
+        except WorkerNotGone as error:
+            _log.error("worker_not_gone", lane_id=lane.lane_id, pid=error.pid)
+            raise ReferenceFailed(lane.lane_id, not_gone(lane.lane_id, error)) from error
 
     async def _latency(self, lane: Lane, rows: Sequence[Encoding]) -> float:
         row = min(rows, key=lambda each: abs(each.real_tokens - _LATENCY_TOKENS))

@@ -172,6 +172,6 @@ def _holder(descriptor: int) -> int | None:
         signed = json.loads(os.read(descriptor, 256))
         pid = int(signed["pid"])
         lives = psutil.Process(pid).create_time() == signed["started"]
-    except (OSError, ValueError, TypeError, KeyError, psutil.Error):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, psutil.Error):
         return None
     return pid if lives else None

@@ -22,7 +22,8 @@ class IdleUnloader:
     """Unloads lanes ``idle_s`` seconds after their last completed request, and hidden ones as soon as they are free.
 
     A lane that somebody holds, or whose worker still computes for someone who has left, is never unloaded, and idleness
-    alone doesn't unload one whose id is in ``keep_warm``.
+    alone doesn't unload one whose id is in ``keep_warm``. Of a lane without a worker the tokenizer is let go, which a
+    request may have needed that was then refused.
     """
 
     def __init__(
@@ -50,10 +51,11 @@ class IdleUnloader:
         """Unload what is idle now."""
         for lane in self._lanes.every():
             limit = self._clock.monotonic() - self._idle_s()
-            used = lane.last_completed
+            used = lane.last_completed if lane.state == "ready" else lane.tokenizer_since
             idle = used is not None and used <= limit and lane.lane_id not in self._keep_warm
             due = idle or not self._lanes.shown(lane)
-            if not due or lane.state != "ready" or lane.busy or self._leases.holders(lane.lane_id):
+            loaded = lane.state == "ready" or (lane.state == "unloaded" and lane.tokenizer_since is not None)
+            if not (due and loaded) or lane.busy or self._leases.holders(lane.lane_id):
                 continue
             _log.info("lane_idle", lane_id=lane.lane_id)
             try:

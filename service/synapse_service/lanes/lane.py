@@ -25,7 +25,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from copy import copy
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.admission.pace import Pace
@@ -49,6 +49,8 @@ from synapse_wire.errors import SynapseError
 from synapse_wire.results import EngineIdentity, Pause, Provenance
 
 LaneState = Literal["unloaded", "loading", "ready", "unloading"]
+
+_T = TypeVar("_T")
 
 _log = get_logger(__name__)
 
@@ -106,10 +108,11 @@ class Lane:
         self._on_change = on_change
         self._on_quarantine = on_quarantine
         self._loaded: Loaded | None = None
-        self._tokenizer = LaneTokenizer(model.lane_id, lambda: loader.load_tokenizer(model))
+        self._tokenizer = LaneTokenizer(model.lane_id, lambda: loader.load_tokenizer(model), clock)
         self._loading: asyncio.Task[Loaded] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._unloading: asyncio.Task[None] | None = None
+        self._beside: dict[asyncio.Task[Any], SynapseError | None] = {}
         self._closed = False
 
     @property
@@ -131,6 +134,11 @@ class Lane:
         return self._tokenizer.in_memory
 
     @property
+    def tokenizer_since(self) -> float | None:
+        """When that was read, on the monotonic clock."""
+        return self._tokenizer.since
+
+    @property
     def self_checking(self) -> bool:
         """The load is in its second phase, whose end those who wait may await until their own deadlines."""
         return self.self_check is not None and self.self_check.running
@@ -148,8 +156,9 @@ class Lane:
 
     @property
     def empty(self) -> bool:
-        """There is no worker, and nobody waits for one."""
-        return self.state == "unloaded" and self._unloading is None and not self.busy
+        """There is no worker of this model, and nobody waits for one."""
+        accompanied = any(not task.done() for task in self._beside)
+        return self.state == "unloaded" and self._unloading is None and not self.busy and not accompanied
 
     async def at_rest(self) -> None:
         """Wait until nothing is waiting, computed or loaded any more; whoever comes meanwhile counts too."""
@@ -158,6 +167,31 @@ class Lane:
                 await asyncio.wait([self._loading])
             else:
                 await self._serving.ended()
+
+    async def beside(self, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Do ``work`` with a worker that is not the lane's own, as a probe does; a pause ends it with its refusal."""
+        self.require_unpaused()
+        task = asyncio.ensure_future(work())
+        self._beside[task] = None
+        try:
+            return await task
+        except asyncio.CancelledError:
+            refusal = self._beside[task]
+            if refusal is None:
+                raise
+            raise refusal from None
+        finally:
+            del self._beside[task]
+
+    async def dismiss(self) -> None:
+        """End what goes on beside the lane, for a pause; raises ``engine_crashed`` when a process can't be ended."""
+        tasks = list(self._beside)
+        for task in tasks:
+            self._beside[task] = self._fence.refusal(self.model)
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, SynapseError) and (outcome.details or {}).get("reason") == "not_gone":
+                raise outcome
 
     # --- work ---
 
@@ -256,9 +290,12 @@ class Lane:
 
     async def vacate(self) -> None:
         """The same for a reason of the service's own, which says nothing about a lane's quarantine."""
+        only_tokenizer = self._loaded is None and self.loaded_tokenizer is not None
         self._begin_unload()
         if self._unloading is not None:
             await asyncio.shield(self._unloading)
+        elif only_tokenizer:
+            give_back()
 
     def _begin_unload(self) -> None:
         self._tokenizer.drop()
@@ -298,6 +335,11 @@ class Lane:
             self._load_failed(error)
             await self.count_fault(fault_reason(fault))
             raise error from fault
+        except WorkerNotGone as still_there:
+            _log.error("worker_not_gone", lane_id=self.lane_id, pid=still_there.pid)
+            error = not_gone(self.lane_id, still_there)
+            self._load_failed(error)
+            raise error from still_there
         except SynapseError as error:
             self._load_failed(error)
             if wrong_numbers(error):

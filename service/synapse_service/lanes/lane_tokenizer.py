@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from synapse_engines.tokenizer import SanitisedTokenizer
+from synapse_service.clock import Clock
 
 
 class LaneTokenizer:
-    """Lives on the event loop. ``in_memory`` is the tokenizer while it is there."""
+    """Lives on the event loop. ``in_memory`` is the tokenizer while it is there, ``since`` the monotonic time."""
 
-    def __init__(self, lane_id: str, read: Callable[[], Awaitable[SanitisedTokenizer]]) -> None:
+    def __init__(self, lane_id: str, read: Callable[[], Awaitable[SanitisedTokenizer]], clock: Clock) -> None:
         self.in_memory: SanitisedTokenizer | None = None
+        self.since: float | None = None
+        self._clock = clock
         self._lane_id = lane_id
         self._read = read
         self._reading: asyncio.Task[SanitisedTokenizer] | None = None
@@ -28,13 +31,14 @@ class LaneTokenizer:
     async def _remember(self) -> SanitisedTokenizer:
         try:
             self.in_memory = await self._read()
+            self.since = self._clock.monotonic()
             return self.in_memory
         finally:
             self._reading = None
 
     def drop(self) -> None:
         """Give its memory back."""
-        self.in_memory = None
+        self.in_memory = self.since = None
 
     async def close(self) -> None:
         """Give up a reading that is under way."""

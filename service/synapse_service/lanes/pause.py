@@ -237,6 +237,7 @@ class LanePause:
     async def _clear(self, active: _Active, lane: Lane) -> bool:
         await lane.at_rest()
         try:
+            await lane.dismiss()
             await lane.vacate()
         except SynapseError as error:
             failure = DrainError(lane_id=lane.lane_id, stage="unload", code=error.code, message=error.message)
@@ -278,13 +279,16 @@ class LanePause:
             self._hardware.take_back()
         except (LockHeld, LockFailed) as error:
             _log.warning("pause_waits_for_lock", scope=self.name, reason=str(error))
-            if active.phase != "waiting_for_lock":
-                self._enter(active, "waiting_for_lock")
-            return False
-        self._active = None
-        _log.info("pause_ended", scope=self.name)
-        self._on_change()
-        return True
+        except Exception as error:  # noqa: BLE001 - the last to try: without it the lanes would never come back
+            _log.error("pause_not_ended", scope=self.name, where=where(error))
+        else:
+            self._active = None
+            _log.info("pause_ended", scope=self.name)
+            self._on_change()
+            return True
+        if active.phase != "waiting_for_lock":
+            self._enter(active, "waiting_for_lock")
+        return False
 
     async def _reopen(self, active: _Active) -> None:
         while True:
