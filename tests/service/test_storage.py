@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.faulty_disks import small_disk
 from fixtures.storage_desk import StorageDesk, files_in, storage_desk
+from synapse_service.catalog import blobs, storage_files, storage_records
 from synapse_service.catalog.blobs import DigestMismatch
 from synapse_service.catalog.installs import missing_files
 from synapse_service.catalog.storage_records import known_store
@@ -259,6 +261,97 @@ async def test_a_database_in_trouble_is_no_reason_to_stop_looking(
         assert (problem(desk), desk.usable("alpha")) == (None, True)
 
 
+async def test_a_marker_that_can_not_be_read_for_a_moment_costs_nobody_at_work_a_file(
+    quick_dir: Path, moved: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    async with storage_desk(quick_dir) as desk:
+        lease = desk.blobs.leases.take(BlobHolder(kind="job", job_id="download"))
+        writer = desk.blobs.writer()
+        writer.write(b"half of ")
+        await hiccup(desk, monkeypatch)
+        writer.write(b"a file")
+        assert writer.publish("file", None, lease=lease).size == 14
+        lease.release()
+        unpacking = desk.blobs.packages / ".unpacking-x"
+        with desk.blobs.leases.using():
+            empty(unpacking)
+            await hiccup(desk, monkeypatch)
+            assert content(unpacking) == []
+        # Nobody is at work: what lies there is what a dead process left.
+        await hiccup(desk, monkeypatch)
+        assert content(desk.blobs.packages) == []
+
+
+async def hiccup(desk: StorageDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks at the disk; at the first it doesn't answer."""
+
+    def failing(root: Path) -> str | None:
+        raise OSError(errno.EIO, "Input/output error", str(root))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blobs, "read_marker", failing)
+        await desk.storage.look()
+        assert (problem(desk) or [None])[0] == "unusable"
+    await desk.storage.look()
+    assert problem(desk) is None
+
+
+async def test_a_folder_that_was_cleaned_up_while_somebody_holds_a_file_is_made_whole_again(
+    quick_dir: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    async with storage_desk(quick_dir) as desk:
+        with desk.blobs.leases.take(BlobHolder(kind="job", job_id="download")) as lease:
+            shutil.rmtree(desk.default)
+            await desk.storage.look()
+            await desk.storage.look()
+            writer = desk.blobs.writer()
+            writer.write(b"a file")
+            assert (writer.publish("file", None, lease=lease).size, problem(desk)) == (6, None)
+
+
+async def test_what_the_database_keeps_from_being_followed_is_followed_at_the_next_look(
+    quick_dir: Path, moved: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable", "models_change_not_followed")
+    await interrupted(quick_dir, quick_dir / "third", monkeypatch)
+    shift(moved, quick_dir / "away")
+    async with storage_desk(quick_dir) as again:
+        shift(quick_dir / "away", moved)
+
+        def busy(*_: object) -> None:
+            raise StoreError("busy", again.store.path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(storage_records, "pending_move", busy)
+            await again.storage.look()
+        assert (problem(again), again.moves.live) == (None, None)
+        await again.storage.look()
+        assert ((await again.settled()).state, again.usable("alpha")) == ("done", True)
+        told = len(again.told)
+        await again.storage.look()
+        assert len(again.told) == told
+
+
+async def test_after_a_move_that_failed_nobody_gets_a_file_of_a_disk_that_is_away(
+    quick_dir: Path, moved: Path, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable", "move_failed")
+    shift(moved, quick_dir / "away")
+    empty(quick_dir / "new")
+    opened: list[str] = []
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async with storage_desk(quick_dir) as desk:
+        monkeypatch.setattr(storage_files, "prove", failing)
+        monkeypatch.setattr(desk.blobs.leases, "open", lambda: opened.append("open"))
+        assert (await desk.move(quick_dir / "new", "adopt")).state == "failed"
+        assert ((problem(desk) or [None])[0], opened) == ("disk_missing", [])
+
+
 async def test_a_file_that_is_missing_while_the_disk_is_there_is_a_damaged_one(quick_dir: Path, moved: Path) -> None:
     async with storage_desk(quick_dir) as desk:
         model = desk.entry("alpha").spec.files.model
@@ -319,6 +412,78 @@ async def test_another_store_in_place_of_the_right_one_is_not_used(
         ended = await desk.move(moved, "adopt")
         assert (ended.state, ended.missing, problem(desk)) == ("done", [], None)
         assert desk.usable("alpha")
+
+
+@pytest.mark.parametrize("marker", ['{"format":1,"store_id":"other"}', ""], ids=["other", "unreadable"])
+@pytest.mark.parametrize("usual", [True, False])
+async def test_another_store_that_comes_while_the_service_runs_is_told_apart_and_may_be_adopted(
+    quick_dir: Path, marker: str, usual: bool, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    async with storage_desk(quick_dir) as desk:
+        desk.install("alpha")
+        (desk.default / "store.json").unlink()
+        await desk.storage.look()
+        assert (problem(desk) or [None])[0] == "disk_missing"
+        (desk.default / "store.json").write_text(marker)
+        await desk.storage.look()
+        assert (problem(desk) or [None])[0] == "another_store"
+        assert [told.error["details"]["reason"] for told in desk.told] == ["disk_missing", "another_store"]
+        with pytest.raises(StorageUnavailable) as caught:
+            desk.blobs.require_present()
+        assert caught.value.reason == "another_store"
+        ended = await desk.move(None if usual else desk.default, "adopt")
+        assert (ended.state, ended.missing, problem(desk)) == ("done", [], None)
+        assert desk.usable("alpha")
+        with pytest.raises(ModelsInUse):
+            lock_models(desk.default)
+
+
+async def test_an_adoption_that_is_refused_leaves_the_folder_locked_when_its_disk_is_back(
+    quick_dir: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    async with storage_desk(quick_dir) as desk:
+        marker = (desk.default / "store.json").rename(quick_dir / "away.json")
+        await desk.storage.look()
+        with pytest.raises(SynapseError):
+            await desk.moves.start(str(quick_dir / "gone" / "disk"), "adopt")
+        assert (problem(desk) or [None])[0] == "disk_missing"
+        marker.rename(desk.default / "store.json")
+        await desk.storage.look()
+        assert problem(desk) is None
+        with pytest.raises(ModelsInUse):
+            lock_models(desk.default)
+
+
+async def test_an_unreadable_marker_is_replaced_where_the_database_knows_no_store(quick_dir: Path) -> None:
+    empty(quick_dir / "cache")
+    (quick_dir / "cache" / "store.json").touch()
+    async with storage_desk(quick_dir) as desk:
+        assert (problem(desk), read_marker(desk.default)) == (None, desk.blobs.store_id)
+        await desk.storage.look()
+        assert problem(desk) is None
+
+
+async def test_an_unreadable_marker_does_not_leave_the_models_behind(
+    quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    empty(quick_dir / "other")
+    (quick_dir / "other" / "store.json").touch()
+    chosen(quick_dir, quick_dir / "other")
+    async with storage_desk(quick_dir) as desk:
+        assert (problem(desk) or [None])[0] == "not_moved"
+    assert content(quick_dir / "other") == ["store.json"]
+
+
+async def test_a_name_that_no_folder_can_have_is_a_clear_problem(
+    quick_dir: Path, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("models_unavailable")
+    chosen(quick_dir, quick_dir / ("n" * 300))
+    async with storage_desk(quick_dir) as desk:
+        assert (problem(desk) or [None])[0] == "unusable"
 
 
 async def test_a_setting_that_was_changed_by_hand_does_not_leave_the_models_behind(

@@ -82,6 +82,12 @@ class BlobLeases:
         with self.lock:
             return [lease.holder for lease in self._leases]
 
+    @property
+    def held(self) -> bool:
+        """True while there is a lease, or somebody at work in the folder."""
+        with self.lock:
+            return bool(self._leases) or self._uses > 0
+
     # --- closing the store ---
 
     @property

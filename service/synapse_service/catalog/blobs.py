@@ -184,13 +184,17 @@ class BlobStore:
 
         A store without an id is always there.
         """
-        if self.store_id is not None and read_marker(self.root) != self.store_id:
-            raise StorageUnavailable("disk_missing", self.root)
+        if self.store_id is not None and (marker := read_marker(self.root)) != self.store_id:
+            raise StorageUnavailable("disk_missing" if marker is None else "another_store", self.root)
+
+    def make_folders(self) -> None:
+        """Create the folders that aren't there."""
+        for folder in (self.blobs, self.staging, self.packages, self._condemned):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prepare(self) -> None:
         """Create the folders, empty the staging area that a dead process may have left, and drop stray packages."""
-        for folder in (self.blobs, self.staging, self.packages, self._condemned):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_folders()
         for unpacked in self.packages.iterdir():
             if not DIGEST.match(unpacked.name) or self.find(unpacked.name) is None:
                 remove_tree(unpacked)

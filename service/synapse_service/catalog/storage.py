@@ -6,6 +6,8 @@ found            what it is                                                     
 right marker     the store                                                        it is locked and used
 other marker     where the database knows a store: somebody else's                ``another_store``
 other marker     where it knows none: a store that was carried here               it is used from now on
+unreadable one   where the database knows a store: nobody can tell whose          ``another_store``
+unreadable one   where it knows none                                              it gets a new marker and is used
 no marker        where the database knows a store: its disk is away               ``disk_missing``
 no marker        a folder that ``storage_dir`` newly names, while models lie      ``not_moved``
                  elsewhere
@@ -43,6 +45,7 @@ from synapse_service.logs import get_logger
 from synapse_service.paths import PathError, ensure_private_dir
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
+from synapse_wire.errors import SynapseError
 
 LOOK_S: Final = 5.0
 """Between two looks at the disk."""
@@ -51,7 +54,11 @@ _log = get_logger(__name__)
 
 
 class Storage:
-    """The folder of the models in use. ``recover`` settles what dead processes left in it, before it is used."""
+    """The folder of the models in use. ``recover`` settles what dead processes left in it, before it is used.
+
+    ``on_change`` hears that it can be used now, or can't any more, or for another reason. If it raises SynapseError, it
+    hears that again at the next look.
+    """
 
     def __init__(
         self,
@@ -70,6 +77,7 @@ class Storage:
         self._on_change = on_change
         self._lock: InstanceLock | None = None
         self._looking = asyncio.Lock()
+        self._untold = False
         self.default = default
         self.moving = False
 
@@ -118,15 +126,22 @@ class Storage:
         if self.moving or (problem is not None and problem.reason == "not_moved"):
             return
         found = await disk_work(self._found)
-        if self.moving or (found is None) == (self.problem is None):
+        if self.moving:
             return
-        if found is None:
-            _log.info("models_available", path=str(self.root))
-            self._blobs.leases.open()
-        else:
-            _log.error("models_unavailable", reason=found.reason, path=str(self.root))
-            self._blobs.leases.close(found)
-        self._on_change()
+        if not _same(found, self._blobs.leases.closed):
+            self._untold = True
+            if found is None:
+                _log.info("models_available", path=str(self.root))
+                self._blobs.leases.open()
+            else:
+                _log.error("models_unavailable", reason=found.reason, path=str(self.root))
+                self._blobs.leases.close(found)
+        if self._untold:
+            try:
+                self._on_change()
+                self._untold = False
+            except SynapseError as error:
+                _log.error("models_change_not_followed", reason=error.message)
 
     @property
     def lock(self) -> InstanceLock | None:
@@ -143,6 +158,7 @@ class Storage:
         """Let other services use the folder."""
         if self._lock is not None:
             self._lock.release()
+            self._lock = None
 
     def _found(self, at_boot: bool = False) -> StorageUnavailable | None:
         """Why the store can't be used, after trying to. Blocks."""
@@ -166,7 +182,9 @@ class Storage:
         except StoreError as error:
             return StorageUnavailable("unusable", self.root, error.message)
         except (InstanceError, OSError) as error:
-            reason = "read_only" if self.root.is_dir() and not os.access(self.root, os.W_OK) else "unusable"
+            # Asked in a way that raises nothing when the disk doesn't answer.
+            there, writable = os.access(self.root, os.F_OK), os.access(self.root, os.W_OK)
+            reason = "read_only" if there and not writable else "unusable"
             text = None if reason == "read_only" else f"{self.root}: {error}; look at the disk of the models"
             return StorageUnavailable("read_only" if reason == "read_only" else "unusable", self.root, text)
         return None
@@ -176,27 +194,31 @@ class Storage:
         known = self._store.read_sync(known_store)
         here = known if known is not None and known.path == str(root) else None
         marker = read_marker(root)
-        if marker is None:
-            self._require_new(here, known)
-        elif here is not None and marker != here.store_id:
+        if here is not None and marker not in (None, here.store_id):
             raise StorageUnavailable("another_store", root)
+        if not marker:
+            self._require_new(here, known)
         ensure_private_dir(root)
         if not os.access(root, os.W_OK):
             raise StorageUnavailable("read_only", root)
         self._take_lock()
-        self._blobs.prepare()
+        # The disk may have been away for a moment only: what is arriving is not what a dead process left.
+        held = self._blobs.leases.held
+        if held:
+            self._blobs.make_folders()
+        else:
+            self._blobs.prepare()
         store_id = marker or self._new_id()
-        if marker is None:
+        if not marker:
             write_marker(root, store_id)
         if here is None or here.store_id != store_id:
             self._store.write_sync(lambda: remember_store(KnownStore(str(root), store_id)))
         self._blobs.store_id = store_id
-        self._recover()
+        if not held:
+            self._recover()
 
     def _take_lock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        self.close()
         self._lock = lock_models(self.root)
 
     def _require_new(self, here: KnownStore | None, known: KnownStore | None) -> None:
@@ -212,6 +234,12 @@ class Storage:
             raise StorageUnavailable("unusable", root, foreign_message(root))
         if here is None and known is not None and self._store.read_sync(has_models):
             raise StorageUnavailable("not_moved", root)
+
+
+def _same(one: StorageUnavailable | None, other: StorageUnavailable | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (one.reason, one.message) == (other.reason, other.message)
 
 
 def foreign(root: Path) -> bool:

@@ -129,6 +129,8 @@ class StorageMoves:
         try:
             await self._storage.looked()
             await disk_work(self._blobs.leases.wait_unused)
+            if problem is not None:
+                self._storage.close()  # The lock may be on the folder that is to be adopted.
             store_id = self._blobs.store_id
             opened = await disk_work(
                 files.open_target, target, mode, store_id, None if problem is not None else self._blobs
@@ -384,7 +386,6 @@ class StorageMoves:
     async def _give_back(self) -> None:
         """The old folder is the store again, if it was there."""
         self._storage.moving = False
-        self._blobs.leases.open()
         await self._storage.look()
 
     async def _enter(self, move: LiveMove, step: Step) -> None:
