@@ -165,6 +165,48 @@ async def test_what_lies_in_the_new_folder_is_proven_before_it_counts(
     assert (desk.usable("alpha"), desk.usable("beta")) == (True, True)
 
 
+@pytest.mark.parametrize("links", [True, False])
+async def test_a_proven_file_of_the_new_folder_stands_for_one_that_is_damaged_in_the_old(
+    desk: StorageDesk, quick_dir: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    monkeypatch.setattr(files, "_may_link", lambda *_: links)
+    damaged, spoiled = desk.small.digests("alpha")["model"], desk.small.digests("beta")["model"]
+    blobs = quick_dir / "disk" / "blobs"
+    blobs.mkdir(mode=0o700, parents=True)
+    blobs.parent.chmod(0o700)
+    for sha256 in (damaged, spoiled):
+        shutil.copy(desk.blobs.path(sha256), blobs / sha256)
+    truncate(desk.blobs.path(damaged))
+    truncate(blobs / spoiled)
+    there = sum(path.stat().st_size for path in listing(blobs))
+    brought = sum(size for sha256, size in desk.blobs.file_sizes().items() if sha256 != damaged)
+    ended = await desk.move(quick_dir / "disk")
+    assert (ended.state, ended.corrupt, ended.missing) == ("done", [spoiled], [])
+    assert ended.bytes_done == ended.bytes_total == there + brought
+    assert (files_in(desk.default), desk.usable("alpha"), desk.usable("beta")) == (set(), True, True)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+async def test_an_old_file_stays_while_the_new_one_is_not_proven(
+    desk: StorageDesk, quick_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha256, other = desk.small.digests("alpha")["model"], desk.small.digests("beta")["model"]
+    sync_folder = files.sync_folder
+
+    def spoil(folder: Path) -> None:
+        sync_folder(folder)
+        (folder / sha256).unlink()
+        (folder / sha256).write_bytes(b"cut")
+
+    monkeypatch.setattr(files, "sync_folder", spoil)
+    assert (await desk.move(quick_dir / "disk")).state == "done"
+    assert files_in(desk.default) == {f"blobs/{sha256}"}
+    assert other in {path.name for path in listing(quick_dir / "disk" / "blobs")}
+
+
 async def test_while_the_models_move_nobody_gets_a_file(
     desk: StorageDesk, quick_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

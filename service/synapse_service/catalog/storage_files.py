@@ -167,6 +167,7 @@ def _may_link(source: BlobStore, target: BlobStore) -> bool:
 
 def _require_space(source: BlobStore, target: BlobStore) -> None:
     there = target.file_sizes()
+    # Nothing there is proven yet: of two sizes that differ, that of the new file may be the wrong one.
     needed = sum(size for sha256, size in source.file_sizes().items() if there.get(sha256) != size)
     needed += sum(source.quarantined().values())
     free = shutil.disk_usage(target.root).free
@@ -209,7 +210,7 @@ def bring(source: BlobStore, target: Target, brought: Brought) -> None:
     there = target.blobs.file_sizes()
     for sha256, size in sorted(source.file_sizes().items()):
         brought.step(0)
-        if there.get(sha256) != size:
+        if sha256 not in there:  # Whatever its size here: that one may be damaged.
             if target.links:
                 os.link(source.path(sha256), target.blobs.path(sha256))
                 brought.step(size)
@@ -308,8 +309,7 @@ def _clear(source: Path, target: BlobStore) -> None:
     remove_marker(source)
     for folder in ("blobs", "quarantine"):
         for path in _files(source / folder):
-            old, new = regular(path), regular(target.root / folder / path.name)
-            if old is not None and new is not None and new.st_size == old.st_size:
+            if _has(target, folder, path):
                 unlink(path)
     for folder in ("staging", "condemned"):
         for path in _files(source / folder):
@@ -318,6 +318,20 @@ def _clear(source: Path, target: BlobStore) -> None:
         if DIGEST.match(unpacked.name):
             remove_tree(unpacked)
     _remove_folders(source)
+
+
+def _has(target: BlobStore, folder: str, path: Path) -> bool:
+    """True when the new folder has an old file: as many bytes, or, where the old one was damaged, the right ones."""
+    old, new = regular(path), regular(target.root / folder / path.name)
+    if old is None or new is None:
+        return False
+    if new.st_size != old.st_size and folder == "blobs":
+        try:
+            target.verify(path.name, new.st_size, path.name)
+        except (DigestMismatch, StorageUnavailable):
+            return False
+        return True
+    return new.st_size == old.st_size
 
 
 def undo(source: BlobStore | None, target: Target) -> None:

@@ -286,10 +286,13 @@ class StorageMoves:
         there = await disk_work(target.blobs.file_sizes)
         own = await disk_work(self._blobs.file_sizes) if move.record.mode == "move" else {}
         move.files_total = len(own) if move.record.mode == "move" else len(there)
-        move.bytes_total = sum(there.values()) + sum(size for sha256, size in own.items() if there.get(sha256) != size)
+        to_prove = sum(there.values())
+        move.bytes_total = to_prove + sum(size for sha256, size in own.items() if there.get(sha256) != size)
         move.meter.at(0)
         await disk_work(files.prove, target.blobs, move.brought)
         if move.record.mode == "move":
+            proven = await disk_work(target.blobs.file_sizes)
+            move.bytes_total = to_prove + sum(size for sha256, size in own.items() if sha256 not in proven)
             await disk_work(files.bring, self._blobs, target, move.brought)
         else:
             move.brought.files = len(there) - len(move.brought.corrupt)
