@@ -362,6 +362,13 @@ async def test_the_list_of_downloads_has_the_newest_first(house: House, client: 
     await house.end("job-1-2")
 
 
+async def test_usage_of_a_folder_that_can_not_be_read_is_a_fault_of_the_disk(house: House, client: RawClient) -> None:
+    house.blobs.staging.rmdir()
+    error = await client.error("cache.usage", {})
+    details = {"reason": "io_error", "path": str(house.blobs.root)}
+    assert (error["code"], error["details"]) == ("store_failure", details)
+
+
 async def test_usage_adds_up(house: House, client: RawClient) -> None:
     await install(client, house, "alpha")
     writer = house.blobs.writer()

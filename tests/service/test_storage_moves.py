@@ -288,6 +288,9 @@ async def test_holders_are_named_and_nothing_moves(desk: StorageDesk, quick_dir:
         ("open", "unusable"),
         ("foreign", "foreign"),
         ("store", "another_store"),
+        ("loop", "unusable"),
+        ("loop/disk", "missing"),
+        ("n" * 300, "unusable"),
     ],
 )
 async def test_a_folder_that_will_not_do_is_refused_before_the_first_byte(
@@ -295,6 +298,7 @@ async def test_a_folder_that_will_not_do_is_refused_before_the_first_byte(
 ) -> None:
     (quick_dir / "file").write_text("x")
     (quick_dir / "alias").symlink_to(desk.default)
+    (quick_dir / "loop").symlink_to(quick_dir / "loop")
     (quick_dir / "open").mkdir()
     (quick_dir / "open").chmod(0o755)
     (quick_dir / "foreign" / "staging" / "mine").mkdir(parents=True)
@@ -305,10 +309,31 @@ async def test_a_folder_that_will_not_do_is_refused_before_the_first_byte(
     before = everything(quick_dir)
     error = await refused(desk, target)
     assert (error.code, error.level) == ("invalid_request", "semantic")
-    assert error.details is not None
-    assert error.details["reason"] == reason
+    assert error.details == {"field": "path", "path": str(target), "reason": reason}
     assert everything(quick_dir) == before
     assert desk.usable("alpha")
+
+
+async def test_models_leave_a_folder_that_leads_nowhere(quick_dir: Path, expected_warnings: ExpectedWarnings) -> None:
+    expected_warnings("models_unavailable")
+    (quick_dir / "loop").symlink_to(quick_dir / "loop")
+    (quick_dir / "disk").mkdir(mode=0o700)
+    (quick_dir / "config.toml").write_text(f'storage_dir = "{quick_dir / "loop"}"\n')
+    async with storage_desk(quick_dir) as desk:
+        assert desk.storage.problem is not None
+        assert (await desk.move(quick_dir / "disk", "adopt")).state == "done"
+        assert desk.storage.problem is None
+
+
+async def test_a_disk_that_answers_only_with_errors_is_one_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(path: Path) -> bool:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    fault = OSError(errno.EIO, "Input/output error", str(tmp_path / "blobs"))
+    monkeypatch.setattr(Path, "is_dir", failing)
+    assert files.refusal(fault, tmp_path).details == {"reason": "io_error", "path": str(tmp_path)}
 
 
 async def test_a_relative_path_is_a_wrong_parameter(desk: StorageDesk) -> None:

@@ -49,6 +49,8 @@ from synapse_wire.errors import SynapseError, invalid_state
 
 FOLDERS: Final = ("blobs", "quarantine", "packages", "staging", "condemned")
 _LOCK: Final = "models.lock"
+_NO_FOLDER: Final = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES, errno.EPERM})
+"""What looking at a folder ends with when its path is at fault, and not the disk."""
 
 _log = get_logger(__name__)
 
@@ -83,7 +85,8 @@ class Brought:
 
 def require_apart(source: Path, target: Path, *, here: bool) -> None:
     """Refuse a new folder that is the old one, where the models are ``here``, or lies in it, or around it."""
-    old, new = source.resolve(), target.resolve()
+    # Unlike Path.resolve, this takes a name that leads nowhere as it is; open_target refuses it.
+    old, new = (Path(os.path.realpath(path)) for path in (source, target))
     if old == new and here:
         raise _refused(target, "same", f"the models are in {target} already")
     if old != new and (old in new.parents or new in old.parents):
@@ -97,10 +100,10 @@ def open_target(root: Path, mode: Mode, store_id: str | None, source: BlobStore 
     Raises ``invalid_request`` (semantic) naming the path, ``store_failure`` for a disk that is too small; then the
     folder is as it was.
     """
-    if not root.parent.is_dir():
-        raise _refused(root, "missing", f"{root.parent} isn't there; plug in its disk, or create it")
-    made_root = not root.exists()
     try:
+        if not root.parent.is_dir():
+            raise _refused(root, "missing", f"{root.parent} isn't there; plug in its disk, or create it")
+        made_root = not root.exists()
         marker = read_marker(root)
         if mode == "move" and marker is not None and marker != store_id:
             raise _refused(root, "another_store", f"{root} holds another store; take it over with the mode adopt")
@@ -117,6 +120,10 @@ def open_target(root: Path, mode: Mode, store_id: str | None, source: BlobStore 
         raise _refused(root, "unusable", str(error)) from error
     except InstanceError as error:
         raise _refused(root, "in_use", str(error)) from error
+    except OSError as error:
+        if error.errno not in _NO_FOLDER:
+            raise
+        raise _refused(root, "unusable", f"{root} can't be used ({error.strerror}); choose another folder") from error
     try:
         target.blobs.prepare()
         if mode == "move" and source is not None:
@@ -389,7 +396,15 @@ def refusal(error: Exception, root: Path) -> SynapseError:
     if isinstance(error, OSError) and error.errno in FULL:
         return too_small(root, f"no space is left on the disk that holds {root}")
     if isinstance(error, OSError):
-        reason = "io_error" if root.is_dir() else "disk_missing"
+        reason = "io_error" if _answers(root) else "disk_missing"
         message = f"{error.filename or root}: {error.strerror or error}; look at the disk, then move the models again"
         return SynapseError("store_failure", message, details={"reason": reason, "path": str(root)})
     return StorageUnavailable("unusable", root, str(error))
+
+
+def _answers(root: Path) -> bool:
+    """True when something is there, if only errors."""
+    try:
+        return root.is_dir()
+    except OSError:
+        return True

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.collector import Collector
 from synapse_service.catalog.disk_work import disk_work
+from synapse_service.catalog.refusals import disk_failure
 from synapse_service.catalog.usage import usage
 from synapse_service.server.router import Call, Router
 from synapse_wire import params as p
@@ -18,15 +19,22 @@ def register(router: Router, blobs: BlobStore, collector: Collector, limit_bytes
     """Serve the operation."""
 
     async def cache_usage(call: Call, params: p.NoParams) -> r.CacheUsage:
-        survey = await collector.survey()
+        with blobs.leases.using():
+            survey = await collector.survey()
+            try:
+                arriving = await disk_work(blobs.staged_bytes)
+                free = (await disk_work(shutil.disk_usage, blobs.root)).free
+            except OSError as error:
+                raise disk_failure(error, blobs) from error
+            path = str(blobs.root)
         quarantined = sum(survey.quarantined.values())
         return r.CacheUsage(
-            path=str(blobs.root),
+            path=path,
             used_bytes=sum(survey.sizes.values()),
             reclaimable_bytes=sum(survey.unneeded.values()) + quarantined,
-            arriving_bytes=await disk_work(blobs.staged_bytes),
+            arriving_bytes=arriving,
             quarantined_bytes=quarantined,
-            free_bytes=(await disk_work(shutil.disk_usage, blobs.root)).free,
+            free_bytes=free,
             limit_bytes=limit_bytes(),
             models=usage(survey),
         )
