@@ -123,6 +123,17 @@ def test_models_are_preloaded_proven_and_refused_and_a_restart_changes_nothing(s
     assert (events.count("self_check_passed"), events.count("self_check_failed")) == (2, 1)
 
 
+def test_what_a_missing_disk_kept_back_is_loaded_when_the_disk_is_there(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    home, arguments = home_with(tmp_path, f"storage_dir = {json.dumps(str(disk))}", entry("plain", "bert"))
+    with running_service(home, arguments=arguments) as service, service.client() as client:
+        wait_until(lambda: warnings(service) == [("preload_failed", "plain")], "the preload has failed", 60)
+        disk.mkdir(mode=0o700)
+        assert client.call("storage.status", {})["state"] == "ready"
+        settled(client)
+        assert warnings(service) == [("preload_failed", "plain")]
+
+
 @pytest.mark.parametrize("model_id", [GOOD, f"{GOOD}-metal", f"{GOOD}-vulkan", f"{GOOD}-cpu"])
 def test_an_id_of_the_catalog_stops_the_start_and_names_the_entry(tmp_path: Path, model_id: str) -> None:
     home, arguments = home_with(tmp_path, entry("fine", "bert"), entry(model_id, "bert"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,9 @@ from typer.testing import CliRunner
 from fixtures.checked_catalog import checked_catalog
 from fixtures.faulty_disks import small_disk
 from fixtures.mirror import Mirror, running_mirror
+from fixtures.model_files import tiny_model
 from fixtures.processes import wait_until
-from fixtures.service_process import ServiceProcess, running_service
+from fixtures.service_process import ServiceProcess, file_manifest, running_service
 from synapse_cli.main import app
 from synapse_client import Client, SynapseError
 
@@ -162,11 +164,27 @@ def test_a_service_that_is_killed_in_a_move_goes_on_with_it(service: ServiceProc
         wait_until(lambda: _count(mount / "models" / "blobs") > 3, "some files are there")
         service.kill()
         assert _count(service.home / "cache" / "blobs") >= 100
+        _preload(service.home, "mine")
         service.start()
         assert moved(client) == "done"
         assert vector(client) == first
+        # It had met the move.
+        wait_until(lambda: "mine" in _models(client), "the preload is there")
         assert _count(service.home / "cache") == 0
         assert shutil.disk_usage(mount).used > 100 << 20
+
+
+def _models(client: Client) -> set[str]:
+    return {row["model_id"] for row in client.call("models.list", {})["models"]}
+
+
+def _preload(home: Path, model_id: str) -> None:
+    entry = f'\n[[preload]]\nmodel_id = "{model_id}"\ntask = "embed"\nengine = "owned-cpu"\nsource = "file"\n'
+    for role, spec in file_manifest(tiny_model("bert")).items():
+        entry += f"files.{role} = {{url = {json.dumps(spec['url'])}, sha256 = {json.dumps(spec['sha256'])}}}\n"
+    (home / "config").mkdir(mode=0o700, exist_ok=True)
+    with (home / "config" / "config.toml").open("a") as config:
+        config.write(entry)
 
 
 def _filler(blobs: Path, files: int) -> None:

@@ -16,6 +16,8 @@ from fixtures.onboarding_desk import OnboardingDesk
 from fixtures.service_process import file_manifest
 from synapse_engines.devices import Device, DeviceEvidence, Reason
 from synapse_service.catalog.compiled import shipped_catalog
+from synapse_service.catalog.store_marker import StorageUnavailable
+from synapse_service.jobs.live import LiveJob
 from synapse_service.lanes.device_gate import DeviceGate
 from synapse_service.lanes.preloads import PreloadError, Preloads, plan
 from synapse_service.store.database import Store
@@ -183,6 +185,48 @@ async def test_switching_cpu_lanes_on_loads_what_the_switch_had_kept_back(
     await preloads.run()
     assert desk.rows() == []
     desk.cpu_lanes = True
+    await preloads.run()
+    assert desk.lanes.get("a").state == "ready"
+
+
+async def test_what_the_missing_disk_kept_back_is_loaded_once_when_it_is_there(
+    desk: Desk, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("preload_failed")
+    away = StorageUnavailable("disk_missing", desk.blobs.root)
+    desk.blobs.leases.close(away)
+    files = file_manifest(desk.folder)
+    files["model"]["sha256"] = "0" * 64
+    preloads = desk.preloads(desk.entry("a"), desk.entry("bad", files=files), desk.entry("b"))
+    await preloads.run()
+    assert expected_warnings.fields("preload_failed")["code"] == away.code
+    await preloads.run()  # As when the setting cpu_lanes is switched on meanwhile: told once.
+    assert (desk.rows(), len(expected_warnings.seen)) == ([], 3)
+    desk.blobs.leases.open()
+    await preloads.run()
+    assert {lane.lane_id: lane.state for lane in desk.lanes.visible()} == {"a": "ready", "b": "ready"}
+    # What failed for another reason is left alone, and so is what was loaded.
+    loads = desk.loader.loads
+    await desk.lanes.get("a").unload()
+    await preloads.run()
+    assert (desk.loader.loads, len(expected_warnings.seen)) == (loads, 4)
+
+
+async def test_a_disk_that_comes_back_while_its_absence_is_being_told_is_not_missed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("preload_failed")
+    desk.blobs.leases.close(StorageUnavailable("disk_missing", desk.blobs.root))
+    preloads = desk.preloads(desk.entry("a"))
+    ended = desk.book.ended
+
+    async def then_back(job: LiveJob) -> None:
+        await ended(job)
+        if desk.blobs.leases.closed is not None:
+            desk.blobs.leases.open()
+            await preloads.run()
+
+    monkeypatch.setattr(desk.book, "ended", then_back)
     await preloads.run()
     assert desk.lanes.get("a").state == "ready"
 

@@ -173,6 +173,7 @@ def assemble(
         lanes=lane_parts.open_files,
         jobs=holders,
         hub=hub,
+        usable=lambda: follow(preloads.run(), "load what was kept back"),
     )
     router = Router()
     register_inference(
@@ -254,8 +255,11 @@ def assemble(
             # Hidden lanes that are free are unloaded now, and those at work when they are. Models that the switch kept
             # from being preloaded are loaded now.
             work = preloads.run() if current().cpu_lanes else lane_parts.idle.sweep()
-            background.add(task := loop.create_task(work, name="follow the setting cpu_lanes"))
-            task.add_done_callback(background.discard)
+            follow(work, "follow the setting cpu_lanes")
+
+    def follow(work: Coroutine[Any, Any, None], name: str) -> None:
+        background.add(task := loop.create_task(work, name=name))
+        task.add_done_callback(background.discard)
 
     background: set[asyncio.Task[None]] = set()
     settings_store.on_change(settings_changed)

@@ -54,17 +54,26 @@ def assemble_storage(
     lanes: Callable[[], list[LaneFiles]],
     jobs: Callable[[], list[Holder]],
     hub: EventHub,
+    usable: Callable[[], None],
 ) -> StorageParts:
     """Open the store, and go on with a move that was interrupted.
 
-    ``lanes`` are those that may have files open, ``jobs`` who else is at work.
+    ``lanes`` are those that may have files open, ``jobs`` who else is at work. ``usable`` hears that the folder can be
+    used again, after its disk was away or its files were moved.
 
     Blocks; for boot, on the event loop's thread. Raises ModelsInUse, and PathError for the usual folder.
     """
 
+    def publish(terminal: bool) -> None:
+        hub.publish("storage", moves.status(), terminal=terminal, key="storage")
+        if terminal and moves.status().state == "ready":
+            usable()
+
     def changed() -> None:
-        hub.publish("storage", moves.status(), key="storage")
+        publish(False)
         moves.resume()
+        if moves.status().state == "ready":
+            usable()
 
     def holders() -> list[Holder]:
         found = [Holder(kind="loaded", model_id=lane.lane_id) for lane in lanes()]
@@ -96,7 +105,7 @@ def assemble_storage(
         new_id=new_id,
         holders=holders,
         adopted=adopted,
-        publish=lambda terminal: hub.publish("storage", moves.status(), terminal=terminal, key="storage"),
+        publish=publish,
     )
     hub.register_topic("storage", moves.status)
     storage.open()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from synapse_service.durable_files import sync_file, sync_folder
 from synapse_wire.errors import SynapseError
@@ -19,6 +19,7 @@ MARKER: Final = "store.json"
 _FORMAT: Final = 1
 
 Reason = Literal["disk_missing", "another_store", "not_moved", "in_use", "read_only", "unusable", "moving"]
+REASONS: Final[frozenset[str]] = frozenset(get_args(Reason))
 
 _MESSAGES: Final[dict[Reason, str]] = {
     "disk_missing": "the models are not there; plug in or mount their disk, or choose another folder with storage.move",

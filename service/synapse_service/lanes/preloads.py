@@ -7,6 +7,7 @@ its shape, or an unpinned or undigested file       the start fails, naming the e
 its id belongs to the catalog, or stands twice     the start fails, naming the entry
 its engine isn't ours, is off, or can't run here   one warning, and the entry is skipped
 its model can't be fetched, read or proven         one warning; the job and the lane say more
+the folder of the models can't be used             the same, and it is tried again when the folder can be used
 =================================================  ==========================================================
 
 :func:`plan` decides all that the entries alone decide; ``boot`` asks it before anything is opened. :class:`Preloads`
@@ -17,7 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from msgspec import UnsetType
+
+from synapse_service.catalog.store_marker import REASONS
 from synapse_service.jobs.book import JobBook
 from synapse_service.lanes import manifest as manifests
 from synapse_service.lanes.device_gate import DeviceGate
@@ -95,9 +100,25 @@ class Preloads:
         self._cpu_lanes = cpu_lanes
         self._begun: set[str] = set()
         self._told: set[tuple[str, str]] = set()
+        self._asked = self._running = False
 
     async def run(self) -> None:
-        """Load every entry that can be loaded and wasn't before; those that can't are told once."""
+        """Load every entry that can be loaded and wasn't before; those that can't are told once.
+
+        Whoever calls while it is at work doesn't wait: it then goes through the entries once more.
+        """
+        self._asked = True
+        if self._running:
+            return
+        self._running = True
+        try:
+            while self._asked:
+                self._asked = False
+                await self._run()
+        finally:
+            self._running = False
+
+    async def _run(self) -> None:
         planned = plan(self._entries, cpu_lanes=self._cpu_lanes(), reserved_ids=self._reserved_ids)
         for model_id, error in planned.skipped.items():
             self._tell("preload_skipped", model_id, error.code, error.message)
@@ -117,8 +138,14 @@ class Preloads:
         await self._jobs.ended(job)
         if job.error is not None:
             self._tell("preload_failed", model_id, job.error.code, job.error.message)
+            if _for_want_of_a_folder(job.error.details):
+                self._begun.discard(model_id)
 
     def _tell(self, event: str, model_id: str, code: str, problem: str) -> None:
         if (model_id, code) not in self._told:
             self._told.add((model_id, code))
             _log.warning(event, model_id=model_id, code=code, problem=problem)
+
+
+def _for_want_of_a_folder(details: dict[str, Any] | UnsetType) -> bool:
+    return isinstance(details, dict) and details.get("reason") in REASONS
