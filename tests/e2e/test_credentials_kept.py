@@ -119,7 +119,8 @@ def test_a_gated_model_is_downloaded_with_the_token_that_was_given_on_standard_i
     with service.client() as client:
         refused = failed_download(client)
         assert (refused["reason"], refused["http_status"]) == ("http_status", 401)
-        assert "store one with `synapse credentials set huggingface`" in refused["message"]
+        host = mirror.base.partition("://")[2]
+        assert f"store one with `synapse credentials set {host} --origin {mirror.base}`" in refused["message"]
         kept = synapse(service, "credentials", "set", "huggingface", stdin=TOKEN + "\n")
         assert (kept.returncode, kept.stdout) == (0, f"huggingface is in the keyring, for {mirror.base}.\n")
         assert client.wait_download(client.models_download("alpha").job_id).state == "committed"

@@ -19,7 +19,7 @@ from fixtures.socket_server import until
 from synapse_models.credentials import Secret
 from synapse_service.catalog import http_body
 from synapse_service.catalog.blobs import CHUNK_BYTES, BlobStore, BlobWriter
-from synapse_service.catalog.credentials import CredentialTrouble
+from synapse_service.catalog.credentials import CredentialTrouble, advice
 from synapse_service.catalog.http_body import MAX_RETRIES, BodyFetcher
 from synapse_service.catalog.sources import RemoteFile
 from synapse_wire.errors import SynapseError
@@ -358,6 +358,7 @@ async def test_another_server_that_wants_a_credential_gets_none(desk: Desk) -> N
         desk.mirror.redirects = {"/here": other.base + "/there"}
         error = await desk.failure(path="/here")
         assert (error.details or {})["http_status"] == 401
+        assert f"the request was redirected to {other.base}, which is given no token" in error.message
         assert ["Authorization" in headers for _, headers in other.requests] == [False]
         assert desk.asked_for == []
 
@@ -382,7 +383,7 @@ async def test_a_gated_file_goes_on_after_a_break_with_the_credential_that_it_be
 @pytest.mark.parametrize(
     ("tokens", "trouble", "words"),
     [
-        ({}, None, "store one with `synapse credentials set huggingface`"),
+        ({}, None, "store one with `synapse credentials set {host} --origin http://{host}`"),
         ({"/m": "hf_wrong"}, None, "look at the token's rights, and accept the model's terms"),
         ({}, "the keyring is locked; unlock it", "it wants a token, and the keyring is locked; unlock it"),
     ],
@@ -396,9 +397,25 @@ async def test_a_gated_file_that_stays_closed_says_what_to_do(
     desk.mirror.gated = "hf_secret"
     error = await desk.failure(path="/m")
     assert error.details == {"file": "model.safetensors", "reason": "http_status", "http_status": 401}
-    assert words in error.message
+    assert words.format(host=desk.mirror.base.partition("://")[2]) in error.message
     assert "hf_wrong" not in repr(error) + error.message
     assert len(desk.asked_for) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "command"),
+    [
+        ("https://huggingface.co/a/b", "set huggingface --origin https://huggingface.co"),
+        ("https://HUGGINGFACE.co:443/a", "set huggingface --origin https://huggingface.co"),
+        ("https://huggingface.co:8443/a", "set huggingface.co:8443 --origin https://huggingface.co:8443"),
+        ("https://files.corp.test/a", "set files.corp.test --origin https://files.corp.test"),
+        ("http://[::1]:8080/a", "set _::1_:8080 --origin http://[::1]:8080"),
+        ("https://müller.test/a", "set m_ller.test --origin https://müller.test"),
+    ],
+)
+def test_the_advice_names_the_server_that_refused(url: str, command: str) -> None:
+    # Goes red where another server's command is `set huggingface`: that would replace the hub's token.
+    assert advice(401, url, url, None, None) == f"; it wants a token: store one with `synapse credentials {command}`"
 
 
 async def test_the_range_goes_to_wherever_the_file_is(desk: Desk) -> None:

@@ -7,13 +7,16 @@ Files that everybody gets are fetched without a credential, and the keyring isn'
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from typing import Final, Protocol
 
 from synapse_models.credentials import Secret
-from synapse_service.catalog.sources import origin
+from synapse_service.catalog.sources import origin, origin_text
 
 ASK: frozenset[int] = frozenset({401, 403})
 """Replies that a credential may change."""
+
+_HUB: Final = "https://huggingface.co"
 
 
 class CredentialTrouble(Exception):
@@ -46,12 +49,28 @@ def authorization(secret: Secret | None, first_url: str, url: str) -> dict[str, 
     return {"Authorization": f"Bearer {secret.reveal()}"}
 
 
-def advice(status: int, secret: Secret | None, trouble: str | None) -> str:
-    """What to do about a refusal, to be put behind the sentence that tells of it; empty for other replies."""
+def advice(status: int, first_url: str, url: str, secret: Secret | None, trouble: str | None) -> str:
+    """What to do about a refusal of ``url``, to be put behind the sentence that tells of it; empty for other replies.
+
+    ``first_url`` is where the fetch began: only for its origin there can be a ``secret``, or ``trouble`` with it.
+    """
     if status not in ASK:
         return ""
+    if origin(url) != origin(first_url):
+        return f"; the request was redirected to {origin_text(url)}, which is given no token"
     if trouble is not None:
         return f"; it wants a token, and {trouble}"
     if secret is None:
-        return "; it wants a token: store one with `synapse credentials set huggingface`"
+        return f"; it wants a token: store one with `{_first_command(origin_text(url))}`"
     return "; the stored token doesn't open this model: look at the token's rights, and accept the model's terms"
+
+
+def set_command(name: str, where: str) -> str:
+    """What a person types to store a secret for an origin, whatever the settings say."""
+    return f"synapse credentials set {name} --origin {where}"
+
+
+def _first_command(where: str) -> str:
+    # Each server has a name of its own: a secret takes the place of an earlier one of its name.
+    host = where.partition("://")[2]
+    return set_command("huggingface" if where == _HUB else re.sub(r"[^A-Za-z0-9_.:-]+", "_", host)[:128], where)

@@ -80,7 +80,7 @@ class _Arrival:
     """A file on its way. ``etag`` is the server's name for the version of which a part is here, if it has a strong one.
 
     ``answered`` says that the server has been reached before, ``refused`` that it wanted a credential. Then ``secret``
-    is what there is to give, or ``trouble`` why it couldn't be had.
+    is what there is to give, or ``trouble`` why it couldn't be had. ``asked`` is the address of the last request.
     """
 
     file: RemoteFile
@@ -91,6 +91,7 @@ class _Arrival:
     refused: bool = False
     secret: Secret | None = None
     trouble: str | None = None
+    asked: str = ""
 
     async def begin_anew(self) -> None:
         self.etag = None
@@ -223,7 +224,7 @@ class BodyFetcher:
             await arrival.begin_anew()
             raise _Interrupted(fetch_failed(name, "http_status", f"the server has no rest of {name}", status))
         else:
-            why = advice(status, arrival.secret, arrival.trouble)
+            why = advice(status, arrival.file.url, arrival.asked, arrival.secret, arrival.trouble)
             failure = fetch_failed(name, "http_status", f"the server answered {status} for {name}{why}", status)
             pause_s = self._asked_pause_s(response)
             if status in (429, 503) and (pause_s is None or pause_s <= MAX_PAUSE_S):
@@ -263,6 +264,7 @@ class BodyFetcher:
     async def _get(
         self, session: aiohttp.ClientSession, arrival: _Arrival, url: str, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
+        arrival.asked = url
         proxy, proxy_headers = self._proxy_for(url)
         return await session.get(
             url,

@@ -43,6 +43,14 @@ def origin(url: str) -> tuple[str, str, int | None]:
     return parts.scheme, parts.hostname or "", parts.port or default
 
 
+def origin_text(url: str) -> str:
+    """``https://host`` or ``https://host:port`` of a URL. Raises ValueError for what is no URL."""
+    scheme, host, port = origin(url)
+    shown = f"[{host}]" if ":" in host else host
+    usual = {"https": 443, "http": 80}.get(scheme)
+    return f"{scheme}://{shown}" if port == usual else f"{scheme}://{shown}:{port}"
+
+
 def may_be_fetched(url: str) -> bool:
     """True for HTTPS, and for plain HTTP to this machine. Raises ValueError for what is no URL."""
     parts = urlsplit(url)
