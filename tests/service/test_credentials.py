@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fixtures.clocks import FakeClock
@@ -16,6 +18,7 @@ from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.secret_boxes import SecretBoxDouble
 from fixtures.socket_server import RawClient, serving
 from synapse_models.credentials import Secret
+from synapse_service.catalog.credentials import CredentialTrouble
 from synapse_service.catalog.detached import Detached
 from synapse_service.gateway.credentials import Credentials
 from synapse_service.gateway.system_keyring import KeyringTrouble
@@ -23,9 +26,15 @@ from synapse_service.operations.extensions import credentials as extension
 from synapse_service.server.router import Router
 from synapse_service.store.database import Store
 from synapse_wire import params as p
+from synapse_wire.errors import SynapseError
 
 SECRET = "hf_TEST9f8e7d"
 HUB = "https://huggingface.co"
+MIRROR = "https://mirror.test"
+SET_AGAIN = (
+    f"the keyring doesn't say that the secret huggingface is for {HUB}; "
+    f"set it again with `synapse credentials set huggingface --origin {HUB}`"
+)
 
 
 class Desk:
@@ -41,6 +50,23 @@ class Desk:
         )
         self.router = Router()
         extension.register(self.router, self.credentials, Detached())
+
+    def patient(self) -> Credentials:
+        """The same credentials, for a test in which nobody's time may run out."""
+        return Credentials(self.store, self.box, FakeClock(), default_origin=lambda: HUB, time_limit_s=60)
+
+    async def asked(self, *calls: str) -> None:
+        """Until the keyring has been asked all of this."""
+        while self.box.calls != list(calls):  # noqa: ASYNC110 - the double has no event for it
+            await asyncio.sleep(0.001)
+
+    async def answered(self) -> dict[str, Any]:
+        """The only row, once the keyring answers again."""
+        while True:
+            (row,) = await self.credentials.rows()
+            if row.state != "unavailable":
+                return msgspec.to_builtins(row)  # type: ignore[no-any-return]
+            await asyncio.sleep(0.001)
 
 
 @pytest.fixture
@@ -69,7 +95,7 @@ async def test_a_secret_is_kept_for_the_hub_and_never_shown_again(desk: Desk, cl
     now = FakeClock().wall_ms()
     row = {"name": "huggingface", "origin": HUB, "state": "present", "changed_ms": now}
     assert await keep(client) == row
-    assert desk.box.secrets == {"huggingface": SECRET}
+    assert desk.box.secrets == {"huggingface": f"{HUB} {SECRET}"}
     listed = await client.result("credentials.list", {})
     assert listed == {"credentials": [row]}
     assert SECRET not in json.dumps(listed)
@@ -96,6 +122,92 @@ async def test_a_deleted_secret_is_gone_from_both_places(desk: Desk, client: Raw
     assert desk.box.secrets == {}
     error = await client.error("credentials.delete", {"name": "huggingface"})
     assert wire(error) == ("invalid_request", {"name": "huggingface"})
+
+
+async def test_a_secret_that_was_kept_without_its_server_is_used_for_none(desk: Desk, client: RawClient) -> None:
+    # Goes red without the origin in the entry: which server it was for is not known for certain.
+    kept = await keep(client)
+    desk.box.secrets = {"huggingface": SECRET}
+    listed = await client.result("credentials.list", {})
+    assert listed == {"credentials": [kept | {"state": "missing", "problem": SET_AGAIN}]}
+    with pytest.raises(CredentialTrouble) as caught:
+        await desk.credentials.token(HUB)
+    assert (caught.value.message, SECRET in repr(caught.value)) == (SET_AGAIN, False)
+    await keep(client, "other")
+    assert await desk.credentials.token(HUB) == Secret(SECRET)
+    await client.result("credentials.delete", {"name": "other"})
+    assert await keep(client) == kept
+    assert await desk.credentials.token(HUB) == Secret(SECRET)
+    desk.box.secrets = {"huggingface": SECRET}
+    assert await client.result("credentials.delete", {"name": "huggingface"}) == {"credentials": []}
+    assert desk.box.secrets == {}
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["before the keyring took it", "before it was noted"])
+async def test_a_service_that_is_killed_while_a_name_moves_sends_no_secret_to_another_server(
+    desk: Desk, tmp_path: Path, taken: bool
+) -> None:
+    await desk.credentials.put("huggingface", Secret(SECRET), HUB)
+    killed = SecretBoxDouble()
+    put = desk.box.put
+
+    def cut_off(name: str, secret: Secret) -> None:
+        if taken:
+            put(name, secret)
+        shutil.copytree(desk.folder, tmp_path / "killed")
+        killed.secrets = dict(desk.box.secrets)
+
+    desk.box.put = cut_off  # type: ignore[method-assign]
+    await desk.patient().put("huggingface", Secret("other"), MIRROR)
+    store = Store.open(tmp_path / "killed" / "synapse.db", FakeClock())
+    credentials = Credentials(store, killed, FakeClock(), default_origin=lambda: HUB)
+    assert await credentials.token(MIRROR) is None
+    (row,) = await credentials.rows()
+    if taken:
+        assert (row.origin, row.state, row.problem) == (HUB, "missing", SET_AGAIN)
+        with pytest.raises(CredentialTrouble, match="set it again"):
+            await credentials.token(HUB)
+    else:
+        assert (row.origin, row.state, row.problem) == (HUB, "present", msgspec.UNSET)
+        assert await credentials.token(HUB) == Secret(SECRET)
+    await store.close()
+
+
+async def test_who_asks_while_a_name_moves_hears_how_it_ended(desk: Desk) -> None:
+    credentials = desk.patient()
+    await credentials.put("huggingface", Secret(SECRET), HUB)
+    desk.box.answering.clear()
+    moving = asyncio.create_task(credentials.put("huggingface", Secret("other"), MIRROR))
+    await desk.asked("put huggingface", "put huggingface")
+    asking = [asyncio.create_task(credentials.token(url)) for url in (MIRROR, HUB)]
+    # Goes red without the turn around the look at the names: by then they would have been read.
+    for _ in range(3):
+        await desk.store.read(lambda: None)
+    desk.box.answering.set()
+    assert (await moving).origin == MIRROR
+    assert await asyncio.gather(*asking) == [Secret("other"), None]
+
+
+async def test_who_asks_while_a_change_is_refused_is_given_nothing_of_another_server(desk: Desk) -> None:
+    credentials = desk.patient()
+    await credentials.put("huggingface", Secret(SECRET), HUB)
+    desk.box.answering.clear()
+    moving = asyncio.create_task(credentials.put("huggingface", Secret("other"), MIRROR))
+    await desk.asked("put huggingface", "put huggingface")
+    asking = [asyncio.create_task(credentials.token(url)) for url in (MIRROR, HUB)]
+    for _ in range(3):
+        await desk.store.read(lambda: None)
+
+    def get(name: str) -> Secret | None:
+        desk.box.trouble = None
+        return SecretBoxDouble.get(desk.box, name)
+
+    desk.box.get = get  # type: ignore[method-assign]
+    desk.box.trouble = "locked"
+    desk.box.answering.set()
+    with pytest.raises(SynapseError, match="locked"):
+        await moving
+    assert await asyncio.gather(*asking) == [None, Secret(SECRET)]
 
 
 async def test_without_a_name_the_keyring_is_not_asked(desk: Desk, client: RawClient) -> None:
@@ -157,7 +269,7 @@ async def test_a_failed_change_keeps_the_earlier_secret(desk: Desk, client: RawC
     await client.error("credentials.set", {"name": "huggingface", "secret": "other", "origin": "https://other.test"})
     desk.box.trouble = None
     (row,) = (await client.result("credentials.list", {}))["credentials"]
-    assert (row["origin"], desk.box.secrets) == (HUB, {"huggingface": SECRET})
+    assert (row["origin"], desk.box.secrets) == (HUB, {"huggingface": f"{HUB} {SECRET}"})
 
 
 async def test_a_keyring_that_never_answers_is_given_up_and_not_asked_again_meanwhile(
@@ -171,7 +283,11 @@ async def test_a_keyring_that_never_answers_is_given_up_and_not_asked_again_mean
     assert wire(error) == ("provider_unavailable", {"provider": "keyring", "http_status": None})
     assert time.monotonic() - before < 5
     calls = len(desk.box.calls)
-    assert (await client.result("credentials.list", {}))["credentials"][0]["state"] == "unavailable"
+    (row,) = (await client.result("credentials.list", {}))["credentials"]
+    assert (row["state"], row["problem"]) == (
+        "unavailable",
+        "the keyring doesn't answer; an earlier question is still open",
+    )
     assert len(desk.box.calls) == calls
     desk.box.answering.set()
     async with asyncio.timeout(5):
@@ -179,7 +295,57 @@ async def test_a_keyring_that_never_answers_is_given_up_and_not_asked_again_mean
             await asyncio.sleep(0.01)
 
 
-async def test_a_caller_who_leaves_a_silent_keyring_leaves_no_queue_behind(desk: Desk, client: RawClient) -> None:
+async def test_a_secret_that_is_kept_too_late_goes_to_its_own_server_alone(
+    desk: Desk, client: RawClient, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("keyring_silent")
+    kept = await keep(client)
+    desk.box.answering.clear()
+    error = await client.error("credentials.set", {"name": "huggingface", "secret": "other", "origin": MIRROR})
+    assert error["code"] == "provider_unavailable"
+    desk.box.answering.set()
+    assert await desk.answered() == kept | {"state": "missing", "problem": SET_AGAIN}
+    assert desk.box.secrets == {"huggingface": f"{MIRROR} other"}
+    with pytest.raises(CredentialTrouble, match="set it again"):
+        await desk.credentials.token(HUB)
+    assert await desk.credentials.token(MIRROR) is None
+
+
+async def test_a_new_secret_that_is_kept_too_late_has_its_name(
+    desk: Desk, client: RawClient, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("keyring_silent")
+    desk.box.answering.clear()
+    await client.error("credentials.set", {"name": "huggingface", "secret": SECRET})
+    # Of what is refused without a question nothing can be kept.
+    await client.error("credentials.set", {"name": "second", "secret": "other"})
+    desk.box.answering.set()
+    row = await desk.answered()
+    assert (row["name"], row["origin"], row["state"]) == ("huggingface", HUB, "present")
+    assert await client.result("credentials.delete", {"name": "huggingface"}) == {"credentials": []}
+    assert desk.box.secrets == {}
+
+
+async def test_who_leaves_a_slow_keyring_does_not_make_it_a_silent_one(desk: Desk) -> None:
+    credentials = desk.patient()
+    await credentials.put("huggingface", Secret(SECRET), HUB)
+    desk.box.answering.clear()
+    leaving = asyncio.create_task(credentials.rows())
+    await desk.asked("put huggingface", "get huggingface")
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    asking = asyncio.create_task(credentials.token(HUB))
+    for _ in range(3):
+        await desk.store.read(lambda: None)
+    desk.box.answering.set()
+    assert await asking == Secret(SECRET)
+
+
+async def test_a_caller_who_leaves_a_silent_keyring_leaves_no_queue_behind(
+    desk: Desk, client: RawClient, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("keyring_silent")
     await keep(client)
     desk.box.answering.clear()
     asking = asyncio.create_task(desk.credentials.rows())

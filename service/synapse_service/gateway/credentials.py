@@ -4,6 +4,10 @@ A credential has a name and, so far, an origin (scheme, host, port) to which alo
 the origin. The keyring is asked only when something needs a secret, or a person looks at the list; serving local models
 never does.
 
+An entry of the keyring is the origin, a space and the secret. The database says where a secret may be found, and the
+entry alone says where it may go: the two can't be written together, and a keyring that was given up may still change
+its entry. One that was written without an origin, as was done once, could be for any server, so it is never used.
+
 Each call runs in a daemon thread of its own, because a keyring that hangs can't be interrupted and must not keep the
 service from ending. While one hangs, further calls are refused at once instead of piling up behind it.
 """
@@ -14,13 +18,14 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from synapse_models.credentials import Secret
-from synapse_service.catalog.sources import may_be_fetched, origin
+from synapse_service.catalog.credentials import CredentialTrouble, set_command
+from synapse_service.catalog.sources import may_be_fetched, origin_text
 from synapse_service.clock import Clock
 from synapse_service.gateway.system_keyring import KeyringTrouble, SecretBox
 from synapse_service.logs import get_logger
@@ -61,13 +66,14 @@ class Credentials:
         self._default_origin = default_origin
         self._time_limit_s = time_limit_s
         self._turn = asyncio.Lock()
-        self._silent: threading.Thread | None = None
+        self._latest: asyncio.Future[object] | None = None
+        self._silent: asyncio.Future[object] | None = None
 
     async def put(self, name: str, secret: Secret, url: str | None) -> CredentialRow:
         """Keep a secret under a name; it is sent to the origin of ``url`` alone.
 
         Raises ``invalid_request``, ``needs_reauth``, ``provider_unavailable``, ``credential_config_invalid`` and
-        StoreError; then what was kept before is as it was, but for a keyring that failed half-way.
+        StoreError; then what was kept before is as it was, unless the keyring took the secret after all.
         """
         if _NAME.fullmatch(name) is None:
             raise invalid_params("name takes at most 128 letters, digits and, not at first, .:/-", "name")
@@ -77,13 +83,18 @@ class Credentials:
         async with self._turn:
             known = await self._store.read(lambda: _stored(name))
             row = CredentialRow(name=name, origin=where, state="present", changed_ms=self._clock.wall_ms())
-            # The name first: it is seen in the list without its secret; a secret without its name would be lost.
-            await self._store.write(lambda: _write(row))
+            if known is None:
+                # The name first: it is seen in the list without its secret; a secret without its name would be lost.
+                await self._store.write(lambda: _write(row))
             try:
-                await self._ask(lambda: self._box.put(name, secret))
+                await self._ask(lambda: self._box.put(name, _entry(where, secret)))
             except KeyringTrouble as trouble:
-                await self._store.write(lambda: _forget(name) if known is None else _write(known))
+                if known is None and not trouble.undecided:
+                    await self._store.write(lambda: _forget(name))
                 raise refusal(trouble, name) from None
+            if known is not None:
+                # Not before: until the keyring has the new secret, the earlier one can be had for its server.
+                await self._store.write(lambda: _write(row))
         _log.info("credential_kept", name=name, origin=where)
         return row
 
@@ -101,69 +112,74 @@ class Credentials:
 
     async def rows(self) -> list[CredentialRow]:
         """Every name, and whether its secret can be had now. Raises StoreError."""
-        stored = await self._store.read(_all)
-        if not stored:
-            return []
         async with self._turn:
+            stored = await self._store.read(_all)
+            if not stored:
+                return []
             try:
-                present = await self._ask(lambda: [self._box.get(row.name) is not None for row in stored])
+                entries = await self._ask(lambda: [self._box.get(row.name) for row in stored])
             except KeyringTrouble as trouble:
                 state = _STATES.get(trouble.kind, "unavailable")
                 return [msgspec.structs.replace(row, state=state, problem=trouble.message) for row in stored]
-        states = ["present" if found else "missing" for found in present]
-        return [msgspec.structs.replace(row, state=state) for row, state in zip(stored, states, strict=True)]
+        return [_seen(row, entry) for row, entry in zip(stored, entries, strict=True)]
 
     async def token(self, url: str) -> Secret | None:
-        """The secret for the origin of ``url``, None if there is none. Raises KeyringTrouble and StoreError."""
+        """The secret for the origin of ``url``, None if there is none. Raises CredentialTrouble and StoreError."""
         where = _origin_text(url)
-        names = await self._store.read(lambda: [row.name for row in _all() if row.origin == where])
+        unusable: CredentialRow | None = None
         async with self._turn:
-            for name in names:
-                secret = await self._ask(lambda name=name: self._box.get(name))  # type: ignore[misc]
+            for row in await self._store.read(lambda: [known for known in _all() if known.origin == where]):
+                entry = await self._ask(lambda name=row.name: self._box.get(name))  # type: ignore[misc]
+                secret = _secret_for(where, entry)
                 if secret is not None:
                     return secret
+                if entry is not None:
+                    unusable = row
+        if unusable is not None:
+            raise CredentialTrouble(_set_again(unusable))
         return None
 
     async def _ask(self, call: Callable[[], T]) -> T:
-        """Run ``call`` in a thread, for so long at most. Raises KeyringTrouble."""
-        if self._silent is not None and self._silent.is_alive():
+        """Run ``call`` in a thread, for so long at most; by who has the turn alone. Raises KeyringTrouble."""
+        if self._silent is not None and not self._silent.done():
             raise KeyringTrouble("silent", "the keyring doesn't answer; an earlier question is still open")
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
+        begun = False
+        try:
+            async with asyncio.timeout(self._time_limit_s):
+                if self._latest is not None:
+                    # Whoever asked may have left, which says nothing about the keyring.
+                    await asyncio.wait([self._latest])
+                begun = True
+                self._latest = answer = self._begin(call)
+                await asyncio.wait([answer])
+        except TimeoutError:
+            self._silent = self._latest
+            _log.warning("keyring_silent", seconds=self._time_limit_s)
+            message = f"the keyring didn't answer within {self._time_limit_s:g} s; look whether it asks something"
+            raise KeyringTrouble("silent", message, undecided=begun) from None
+        result = answer.result()
+        if isinstance(result, KeyringTrouble):
+            raise result
+        return cast("T", result)
 
-        def tell(result: T | None, error: BaseException | None) -> None:
-            if answer.done():
-                return
-            if error is not None:
-                answer.set_exception(error)
-            else:
-                answer.set_result(result)  # type: ignore[arg-type]
+    def _begin(self, call: Callable[[], object]) -> asyncio.Future[object]:
+        """Run ``call`` in a thread. The answer is its result or its KeyringTrouble, which nobody has to fetch."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[object] = loop.create_future()
 
         def work() -> None:
-            result: T | None = None
-            fault: BaseException | None = None
+            result: object
             try:
                 result = call()
             except KeyringTrouble as trouble:
-                fault = trouble
+                result = trouble
             except Exception as error:  # noqa: BLE001 - the edge of the thread; its text could quote a secret
-                fault = KeyringTrouble("failed", f"the keyring reported an error ({type(error).__name__})")
+                result = KeyringTrouble("failed", f"the keyring reported an error ({type(error).__name__})")
             if not loop.is_closed():
-                loop.call_soon_threadsafe(tell, result, fault)
+                loop.call_soon_threadsafe(answer.set_result, result)
 
-        thread = threading.Thread(target=work, name="keyring", daemon=True)
-        thread.start()
-        try:
-            async with asyncio.timeout(self._time_limit_s):
-                return await answer
-        except asyncio.CancelledError:
-            self._silent = thread  # Nobody waits for it any more, and the next one must not wait behind it.
-            raise
-        except TimeoutError:
-            self._silent = thread
-            _log.warning("keyring_silent", seconds=self._time_limit_s)
-            message = f"the keyring didn't answer within {self._time_limit_s:g} s; look whether it asks something"
-            raise KeyringTrouble("silent", message) from None
+        threading.Thread(target=work, name="keyring", daemon=True).start()
+        return answer
 
 
 def refusal(trouble: KeyringTrouble, name: str) -> SynapseError:
@@ -183,14 +199,42 @@ def _origin_text(url: str) -> str:
     """``https://host`` or ``https://host:port`` of a URL. Raises ``invalid_request``."""
     try:
         fine = may_be_fetched(url) and urlsplit(url).username is None and bool(urlsplit(url).hostname)
-        scheme, host, port = origin(url)
+        text = origin_text(url)
     except ValueError:
         fine = False
     if not fine:
         raise invalid_params("origin must be a URL such as https://host, without a user name", "origin")
-    shown = f"[{host}]" if ":" in host else host
-    usual = {"https": 443, "http": 80}.get(scheme)
-    return f"{scheme}://{shown}" if port == usual else f"{scheme}://{shown}:{port}"
+    return text
+
+
+# --- entries of the keyring ---
+
+
+def _entry(where: str, secret: Secret) -> Secret:
+    return Secret(f"{where} {secret.reveal()}")
+
+
+def _secret_for(where: str, entry: Secret | None) -> Secret | None:
+    """The secret of an entry that is for this origin; None for any other entry, and for none."""
+    found, _, text = ("" if entry is None else entry.reveal()).partition(" ")
+    return Secret(text) if found == where and text else None
+
+
+def _seen(row: CredentialRow, entry: Secret | None) -> CredentialRow:
+    """A row as the list shows it, by what the keyring has under its name."""
+    if _secret_for(row.origin, entry) is not None:
+        return msgspec.structs.replace(row, state="present")
+    if entry is not None:
+        return msgspec.structs.replace(row, state="missing", problem=_set_again(row))
+    return msgspec.structs.replace(row, state="missing")
+
+
+def _set_again(row: CredentialRow) -> str:
+    # What the entry says is not repeated: one that was written without an origin is nothing but the secret.
+    return (
+        f"the keyring doesn't say that the secret {row.name} is for {row.origin}; "
+        f"set it again with `{set_command(row.name, row.origin)}`"
+    )
 
 
 # --- rows; all of these run inside a closure of the store ---

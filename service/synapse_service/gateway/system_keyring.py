@@ -39,11 +39,15 @@ T = TypeVar("T")
 
 
 class KeyringTrouble(CredentialTrouble):
-    """The keyring can't be used: it is locked, there is none, it isn't a safe one, it failed, or it doesn't answer."""
+    """The keyring can't be used: it is locked, there is none, it isn't a safe one, it failed, or it doesn't answer.
 
-    def __init__(self, kind: Trouble, message: str) -> None:
+    ``undecided`` says that it may yet do what it was asked for.
+    """
+
+    def __init__(self, kind: Trouble, message: str, *, undecided: bool = False) -> None:
         super().__init__(message)
         self.kind: Trouble = kind
+        self.undecided = undecided
 
 
 class SecretBox(Protocol):
