@@ -32,6 +32,16 @@ _REQUEST_ID_HEADERS: Final = ("x-request-id", "request-id", "x-goog-request-id")
 _EXHAUSTED: Final = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached"})
 _OVERLOADED: Final = frozenset({"overloaded_error", "overloaded", "unavailable", "server_overloaded"})
 _MISSING_MODEL: Final = frozenset({"model_not_found", "not_found_error", "notfounderror", "not_found"})
+_STATUS_OF_WORDS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("invalid_request_error", "badrequesterror", "invalid_argument", "failed_precondition"), 400),
+    **dict.fromkeys(("authentication_error", "authenticationerror", "invalid_api_key", "unauthenticated"), 401),
+    **dict.fromkeys(("permission_error", "permissiondeniederror", "permission_denied", *_EXHAUSTED), 403),
+    **dict.fromkeys(_MISSING_MODEL, 404),
+    "request_too_large": 413,
+    **dict.fromkeys(("rate_limit_error", "ratelimiterror", "rate_limit_exceeded", "resource_exhausted"), 429),
+    **dict.fromkeys(_OVERLOADED, 503),
+}
+"""The status with which a provider sends its word for a failure, where the failure is the whole reply."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -50,35 +60,39 @@ def read_failure(body: bytes) -> Failure:
     """What the body says. Anything that isn't a known shape is quoted as text."""
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Failure(body.decode("utf-8", "replace").strip())
     if isinstance(document, list):  # a stream of Google's that failed is an array
         document = document[0] if document else None
-    return _from_document(document) or Failure(body.decode("utf-8", "replace").strip())
+    failure = _from_document(document)
+    return failure if failure.message else Failure(body.decode("utf-8", "replace").strip(), failure.codes)
 
 
 def failure_in(document: Mapping[str, Any]) -> Failure | None:
-    """The failure that a decoded event reports, None when it reports none."""
-    if document.get("error") or document.get("object") == "error" or document.get("type") == "error":
-        return _from_document(document)
+    """The failure that a decoded event reports, None when it reports none. One that says nothing of it has no message.
+
+    ``document`` is no answer: an event that has one says so by its choices.
+    """
+    told = _from_document(document)
+    if document.get("error") or document.get("object") == "error" or document.get("type") == "error" or told.message:
+        return told
     return None
 
 
-def _from_document(document: object) -> Failure | None:
+def _from_document(document: object) -> Failure:
     if not isinstance(document, Mapping):
-        return None
+        return Failure("")
     inner = document.get("error")
-    if isinstance(inner, str):
+    if isinstance(inner, str) and inner:
         return Failure(inner)
     if isinstance(inner, Mapping):
         document = inner
-    message = document.get("message")
-    if not isinstance(message, str):
-        message = document.get("detail")
-    if not isinstance(message, str):
-        return None
+    found = (document.get(name) for name in ("message", "detail"))
     words = (document.get(name) for name in ("code", "type", "status"))
-    return Failure(message, tuple(str(word) for word in words if isinstance(word, str | int) and word != ""))
+    return Failure(
+        next((text for text in found if isinstance(text, str) and text), ""),
+        tuple(str(word) for word in words if isinstance(word, str | int) and word != ""),
+    )
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
@@ -111,22 +125,16 @@ def error_in_stream(failure: Failure) -> ModelError:
 
     It quotes the failure in full: the pool, which knows the secret, takes that out and cuts the rest.
     """
-    words = {word.lower() for word in failure.codes}
-    numbers = [int(word) for word in failure.codes if word.isdecimal()]
-    error = _classified(numbers[0], failure) if numbers and 400 <= numbers[0] <= 599 else _by_words(words)
+    numbers = [int(word) for word in failure.codes if word.isdecimal() and len(word) == 3]
+    words = [_STATUS_OF_WORDS[word.lower()] for word in failure.codes if word.lower() in _STATUS_OF_WORDS]
+    status = next((status for status in (*numbers, *words) if 400 <= status <= 599), None)
+    if status is None:
+        error: ModelError = ProviderFailed("the provider failed in the middle of its answer")
+    else:
+        error = _classified(status, failure)
     error.provider_code = failure.code
     error.excerpt = failure.message or None
     return error
-
-
-def _by_words(words: set[str]) -> ModelError:
-    if words & _OVERLOADED:
-        return Overloaded("the provider is overloaded")
-    if words & {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted"}:
-        return RateLimited("the provider limits the rate of requests")
-    if words & {"invalid_request_error", "badrequesterror", "invalid_argument"}:
-        return InvalidRequest("the provider refuses the request")
-    return ProviderFailed("the provider failed in the middle of its answer")
 
 
 def _classified(status: int, failure: Failure) -> ModelError:

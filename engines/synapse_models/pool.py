@@ -142,6 +142,7 @@ class ConnectionPool:
                         try:
                             yield outcome
                         except ModelError as error:
+                            self._forget_refused(error)
                             _complete(error, _as_it_ended(outcome.attempts, error), secret)
                             raise
                         finally:
@@ -216,9 +217,13 @@ class ConnectionPool:
         attempts.append(_attempt_record(error.code, opened, waited_s))
         if opened is not None:
             opened.close()
-        if isinstance(error, AuthenticationFailed):
-            self._secret = None  # it may have been renewed at its place; the next call looks again
+        self._forget_refused(error)
         return _complete(error, tuple(attempts), secret)
+
+    def _forget_refused(self, error: ModelError) -> None:
+        """A credential that was refused may have been renewed at its place: the next call looks again."""
+        if isinstance(error, AuthenticationFailed):
+            self._secret = None
 
     async def _pause_before_next(self, error: ModelError, attempts: list[Attempt], deadline: float) -> float:
         """Waits until the next try is due and returns the seconds; raises the error when there is to be none."""

@@ -19,6 +19,7 @@ from synapse_models.errors import (
     ModelError,
     OutputContractViolation,
     Overloaded,
+    PermissionDenied,
     ProtocolViolation,
     ProviderFailed,
     RateLimited,
@@ -242,6 +243,11 @@ async def test_what_isn_t_a_chat_completion_is_a_violation(stub: OpenAIStub, bou
         ({"error": {"message": "m", "type": "server_error"}, "choices": []}, ProviderFailed),
         ({"object": "error", "message": "m", "code": 429}, RateLimited),
         ({"error": "boom"}, ProviderFailed),
+        ({"error": {"code": 503}}, Overloaded),
+        ({"error": ["boom"]}, ProviderFailed),
+        ({"message": "boom", "code": 429}, RateLimited),
+        ({"detail": "boom"}, ProviderFailed),
+        ({"id": "x", "detail": "boom"}, ProviderFailed),
     ],
 )
 async def test_a_failure_inside_a_success_is_a_failure(
@@ -255,6 +261,36 @@ async def test_a_failure_inside_a_success_is_a_failure(
     with pytest.raises(kind):
         await collect(bound, asking(), seen)
     assert any(isinstance(event, TextDelta) for event in seen)
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "said"),
+    [
+        (b'event: error\ndata: {"message":"boom","code":503}\n\n', Overloaded, "boom"),
+        (b'event: error\ndata: {"error":{"message":"boom","type":"insufficient_quota"}}\n\n', PermissionDenied, "boom"),
+        (b"event: error\ndata: boom\n\n", ProviderFailed, "boom"),
+        (b'event: error\ndata: {"id":"x","choices":[]}\n\n', ProviderFailed, '{"id":"x","choices":[]}'),
+        (b'data: {"status":"boom"}\n\n', ProtocolViolation, '{"status":"boom"}'),
+    ],
+)
+async def test_an_event_that_is_called_an_error_or_is_no_part_of_an_answer_ends_the_stream_as_a_failure(
+    stub: OpenAIStub, bound: Model, event: bytes, kind: type[ModelError], said: str
+) -> None:
+    stub.answer(events(chunk({"content": "Hel"}), event))
+    seen: list[Any] = []
+    with pytest.raises(kind) as caught:
+        await collect(bound, asking(), seen)
+    assert (type(caught.value), caught.value.excerpt) == (kind, said)
+    assert TextDelta(text="Hel") in seen
+
+
+def test_what_keeps_a_stream_alive_says_nothing() -> None:
+    parts = [b"data:\n\n", b"event: ping\ndata: \n\n", {}, chunk({"content": "a"}), {"id": "chatcmpl-1"}]
+    assert read_stream(*parts, chunk(finish="stop")) == read(completion({"content": "a"}))
+
+
+def test_an_error_member_that_is_empty_reports_nothing() -> None:
+    assert read({**completion({"content": "a"}), "error": {}}).text == "a"
 
 
 async def test_both_ways_of_calling_give_one_response(stub: OpenAIStub, bound: Model) -> None:

@@ -392,12 +392,20 @@ async def test_a_stream_that_is_cut_has_no_score_and_one_that_fails_says_so(stub
     failing: list[tuple[Any, type[ModelError]]] = [
         ({"error": {"message": "m"}}, ProviderFailed),
         ({"object": "error", "message": "m", "code": 500}, ProviderFailed),
+        ({"detail": "m"}, ProviderFailed),
+        (b'event: error\ndata: {"choices":[]}\n\n', ProviderFailed),
+        ({"status": "m"}, ProtocolViolation),
     ]
     for body, kind in failing:
         stub.answer(events({"choices": [{"text": "a"}]}, body))
         with pytest.raises(kind):
             async for _ in bound.astream(prompt()):
                 pass
+
+
+def test_what_keeps_a_stream_alive_says_nothing() -> None:
+    said = {"choices": [{"text": "a", "finish_reason": "stop"}]}
+    assert read_stream([b"data:\n\n", {}, said], prompt()) == read(said, prompt())
 
 
 async def test_three_runs_of_one_score_agree(stub: OpenAIStub, bound: Model) -> None:

@@ -118,12 +118,41 @@ def test_an_error_carries_the_reply_s_words_its_id_and_its_wishes_without_the_se
         ({"error": {"message": "m", "type": "invalid_request_error"}}, InvalidRequest),
         ({"error": {"message": "m", "type": "server_error", "retryable": True}}, ProviderFailed),
         ({"object": "error", "message": "m", "code": 400}, InvalidRequest),
+        ({"error": {"message": "m", "type": "authentication_error"}}, AuthenticationFailed),
+        ({"error": {"message": "m", "type": "invalid_request_error", "code": "invalid_api_key"}}, AuthenticationFailed),
+        ({"error": {"message": "m", "type": "insufficient_quota"}}, PermissionDenied),
+        ({"error": {"message": "m", "code": "rate_limit_exceeded", "type": "insufficient_quota"}}, PermissionDenied),
+        ({"error": {"message": "m", "type": "permission_error"}}, PermissionDenied),
+        ({"error": {"message": "m", "type": "invalid_request_error", "code": "model_not_found"}}, NotFound),
+        ({"error": {"message": "m", "code": 50_000}}, ProviderFailed),
+        ({"error": {"code": 429}}, RateLimited),
+        ({"detail": "m"}, ProviderFailed),
     ],
 )
 def test_failures_inside_a_success(document: dict[str, Any], kind: type[ModelError]) -> None:
     failure = failure_in(document)
     assert failure is not None
     assert type(error_in_stream(failure)) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        (401, "authentication_error"),
+        (403, "permission_error"),
+        (404, "not_found_error"),
+        (413, "request_too_large"),
+        (429, "rate_limit_error"),
+        (429, "insufficient_quota"),
+        (529, "overloaded_error"),
+    ],
+)
+def test_a_word_means_the_same_inside_a_success_as_with_its_status(status: int, word: str) -> None:
+    body = {"type": "error", "error": {"type": word, "message": "m"}}
+    failure = failure_in(body)
+    assert failure is not None
+    inside, whole = error_in_stream(failure), error_for(status, {}, json.dumps(body).encode(), now=NOW)
+    assert (type(inside), inside.retry, inside.message) == (type(whole), whole.retry, whole.message)
 
 
 @pytest.mark.parametrize("document", [{"choices": []}, {"error": None}, {"error": {}}, {"object": "chat.completion"}])

@@ -96,7 +96,7 @@ async def test_a_missing_credential_and_one_that_can_t_be_a_header_stop_the_call
 
 
 async def test_a_refused_credential_is_looked_up_again(stub: OpenAIStub) -> None:
-    keys = iter([CANARY, "renewed"])
+    keys = iter([CANARY, "renewed", "renewed again"])
 
     class Rotating:
         async def resolve(self, _ref: CredentialRef) -> Secret:
@@ -108,10 +108,16 @@ async def test_a_refused_credential_is_looked_up_again(stub: OpenAIStub) -> None
             await post(connections, stub)
         await post(connections, stub)
         await post(connections, stub)
+        with pytest.raises(AuthenticationFailed):  # as a reply that reports it inside a success
+            async with connections.exchange(call(stub), timeouts=FAST):
+                raise AuthenticationFailed("no")
+        await post(connections, stub)
     assert [seen.headers["Authorization"] for seen in stub.seen] == [
         f"Bearer {CANARY}",
         "Bearer renewed",
         "Bearer renewed",
+        "Bearer renewed",
+        "Bearer renewed again",
     ]
 
 

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Struct
 
 from synapse_models.errors import ProtocolViolation
-from synapse_models.failures import error_in_stream, failure_in
+from synapse_models.failures import Failure, error_in_stream, failure_in, read_failure
 from synapse_models.request import Request
 from synapse_models.response import FinishReason, TokenAlternative, TokenLogprob, Usage
+from synapse_models.sse import SseEvent
 from synapse_models.stream import Began
 
 IDENTITY_HEADERS: Final = ("openai-organization", "openai-project", "openai-version")
@@ -159,7 +160,7 @@ class WireDocument(Names, frozen=True):
 
     choices: list[Any] | None = None
     usage: WireUsage | None = None
-    error: Raw | UnsetType | None = UNSET
+    error: Any = None
 
 
 class NamesSoFar:
@@ -226,6 +227,8 @@ def _bytes(numbers: list[int] | None) -> bytes | None:
         raise ProtocolViolation("the bytes of a token are not bytes") from None
 
 
+_UNREADABLE: Final = "the reply is nested too deeply, or has a number that is too long, to be read"
+
 _Document = TypeVar("_Document", bound=WireDocument)
 
 
@@ -244,11 +247,24 @@ def read_document(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Doc
 
 
 def read_chunk(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document:
-    """One event of a stream; it may be about names alone. Raises as :func:`read_document` does."""
+    """One event of a stream; it may be about names alone, or an empty object. Raises as :func:`read_document` does."""
     chunk = _decoded(decoder, data)
     if chunk.choices is None and chunk.usage is None:
-        _raise_reported(data)
+        members = _raise_reported(data)
+        if members and members.isdisjoint(Names.__struct_fields__):
+            raise ProtocolViolation("an event of the stream is no part of an answer", excerpt=_quoted(data))
     return chunk
+
+
+def data_of(event: SseEvent) -> bytes | None:
+    """The data of an event, None of one that only keeps the connection from falling silent.
+
+    Raises:
+        ModelError: the event is called an error.
+    """
+    if event.event == "error":
+        raise error_in_stream(read_failure(event.data))
+    return event.data if event.data.strip() else None
 
 
 def _decoded(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document:
@@ -257,17 +273,29 @@ def _decoded(decoder: msgspec.json.Decoder[_Document], data: bytes) -> _Document
     except msgspec.ValidationError as caught:
         problem = str(caught)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ProtocolViolation("the reply isn't JSON", excerpt=data.decode("utf-8", "replace")) from None
+        raise ProtocolViolation("the reply isn't JSON", excerpt=_quoted(data)) from None
+    except RecursionError:
+        raise ProtocolViolation(_UNREADABLE) from None
     else:
-        if document.error is not UNSET and document.error is not None:
+        if document.error:
             _raise_reported(data)
         return document
     _raise_reported(data)
     raise ProtocolViolation(f"the reply isn't of the protocol's shape: {problem}")
 
 
-def _raise_reported(data: bytes) -> None:
-    """Raises the failure that a document reports inside a success, and returns when it reports none."""
-    document: Any = msgspec.json.decode(data)
-    if isinstance(document, dict) and (failure := failure_in(document)) is not None:
-        raise error_in_stream(failure)
+def _raise_reported(data: bytes) -> set[str]:
+    """Raises the failure that a document reports inside a success. The names of its members when it reports none."""
+    try:
+        document: Any = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ProtocolViolation(_UNREADABLE) from None
+    if not isinstance(document, dict):
+        return set()
+    if (failure := failure_in(document)) is not None:
+        raise error_in_stream(failure if failure.message else Failure(_quoted(data), failure.codes))
+    return set(document)
+
+
+def _quoted(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

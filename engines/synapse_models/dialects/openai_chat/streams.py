@@ -17,6 +17,7 @@ from synapse_models.dialects.openai_chat.wire import (
 from synapse_models.dialects.openai_wire import (
     DONE,
     NamesSoFar,
+    data_of,
     finish_reason,
     read_chunk,
     token_logprobs,
@@ -57,10 +58,13 @@ class ChatStream:
         """
         if self.ended:
             return []
-        if event.data == DONE:
+        data = data_of(event)
+        if data is None:
+            return []
+        if data == DONE:
             self.ended = True
             return []
-        chunk = read_chunk(DECODER, event.data)
+        chunk = read_chunk(DECODER, data)
         found: list[StreamEvent] = []
         if (began := self._names.new(chunk)) is not None:
             found.append(began)

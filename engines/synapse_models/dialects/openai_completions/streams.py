@@ -13,6 +13,7 @@ from synapse_models.dialects.openai_wire import (
     DONE,
     NamesSoFar,
     WireUsage,
+    data_of,
     finish_reason,
     read_chunk,
     usage,
@@ -50,10 +51,13 @@ class CompletionStream:
         """
         if self.ended:
             return []
-        if event.data == DONE:
+        data = data_of(event)
+        if data is None:
+            return []
+        if data == DONE:
             self.ended = True
             return []
-        chunk = read_chunk(DECODER, event.data)
+        chunk = read_chunk(DECODER, data)
         found: list[StreamEvent] = []
         if (began := self._names.new(chunk)) is not None:
             found.append(began)
