@@ -126,21 +126,37 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def faults(value: JSONValue, schema: Schema) -> Iterator[str]:
     """What is wrong with a value, by JSON pointer. Nothing when all that can be checked holds."""
-    root = schema if isinstance(schema, Mapping) else {}
-    yield from _Check(root).faults(value, schema, "", 0, 0)
+    check = _Check(schema if isinstance(schema, Mapping) else {})
+    for fault in check.faults(value, schema, "", 0, 0):
+        check.told += 1
+        yield fault
+
+
+_Place: TypeAlias = tuple[int, int, int, int]
+"""A value and a schema by identity, and the depth and the hops that led to them: together they decide the outcome."""
 
 
 class _Check:
-    """One value against one document of schemas."""
+    """One value against one document of schemas.
+
+    Where schemas refer to each other by several ways, all of them lead to the same places, so what is known of a place
+    is kept: without that the work would double with every level of a value. ``told`` is the number of faults that
+    whoever asked for all of them has received.
+    """
 
     def __init__(self, root: Mapping[str, Any]) -> None:
+        self.told = 0
         self._root = root
         self._certainty: dict[int, bool] = {}
+        self._fitting: dict[_Place, bool] = {}
 
     def faults(self, value: JSONValue, schema: Schema, at: str, depth: int, hops: int) -> Iterator[str]:
         if schema is False:
             yield f"nothing is allowed at {at or '/'}"
         if not isinstance(schema, Mapping) or hops > _MAX_HOPS:
+            return
+        place, before = (id(value), id(schema), depth, hops), self.told
+        if self._fitting.get(place):
             return
         if depth > MAX_NESTING:
             yield f"{at[:40]}… is nested deeper than {MAX_NESTING} levels"
@@ -164,9 +180,15 @@ class _Check:
             yield from _bounds(len(value), schema, ("minLength", "maxLength"), at, "characters")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield from _number(value, schema, at)
+        # Here comes only who yielded no fault, or had each of them taken by the one who asked for all.
+        if self.told == before:
+            self._fitting[place] = True
 
     def _fits(self, value: JSONValue, schema: Schema, at: str, depth: int, hops: int) -> bool:
-        return next(self.faults(value, schema, at, depth, hops), None) is None
+        place = (id(value), id(schema), depth, hops)
+        if place not in self._fitting:
+            self._fitting[place] = next(self.faults(value, schema, at, depth, hops), None) is None
+        return self._fitting[place]
 
     def _certain(self, schema: Schema) -> bool:
         """False when a value could fail ``schema`` for a keyword that isn't looked at."""
@@ -180,8 +202,12 @@ class _Check:
         for inner in schema.get("allOf", ()):
             yield from self.faults(value, inner, at, depth, hops + 1)
         options = schema.get("anyOf")
-        if options and not any(self._fits(value, one, at, depth, hops + 1) for one in options):
-            yield f"{at or '/'} fits none of the alternatives"
+        for one in options or ():  # a loop, because each level of a value counts towards Python's limit of nesting
+            if self._fits(value, one, at, depth, hops + 1):
+                break
+        else:
+            if options:
+                yield f"{at or '/'} fits none of the alternatives"
         options = schema.get("oneOf")
         if options:
             fitting = [one for one in options if self._fits(value, one, at, depth, hops + 1)]

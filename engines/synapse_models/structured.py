@@ -41,9 +41,11 @@ def with_structured_output(request: Request, response: Response) -> Response:
 def _filled(choice: Choice, schema: Mapping[str, Any], unlooked: tuple[str, ...]) -> Choice:
     try:
         value = msgspec.json.decode(choice.text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        fault = next(faults(value, schema), None)
+    except (msgspec.DecodeError, UnicodeEncodeError):
         raise _violation(choice, "its text isn't JSON") from None
-    fault = next(faults(value, schema), None)
+    except RecursionError:
+        raise _violation(choice, "it is nested too deeply") from None
     if fault is not None:
         raise _violation(choice, fault)
     return msgspec.structs.replace(choice, structured_output=StructuredOutput(value=value, unchecked=unlooked))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from synapse_models.json_schema import MAX_NESTING, faults, malformed, unchecked
+from synapse_models.json_schema import MAX_NESTING, _Check, faults, malformed, unchecked
 from synapse_models.request import StructuredOutputParams
 
 POINT = {
@@ -112,6 +113,63 @@ def test_a_schema_that_goes_in_circles_comes_to_an_end() -> None:
     assert list(faults(5, looped)) == []
     tree = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
     assert next(faults({"next": {"next": {}}}, tree)) == "/next/next lacks 'next'"
+
+
+def expressions(key: str) -> dict[str, Any]:
+    """A tree of two kinds of nodes that are told apart by what comes after their children."""
+    nodes = {
+        name: {
+            "type": "object",
+            "properties": {"left": {"$ref": "#/$defs/any"}, "op": {"const": name}},
+            "required": ["left", "op"],
+        }
+        for name in ("add", "mul")
+    }
+    either = {key: [{"$ref": "#/$defs/add"}, {"$ref": "#/$defs/mul"}, {"type": "number"}]}
+    return {"$defs": {**nodes, "any": either}, "$ref": "#/$defs/any"}
+
+
+TWICE = {"properties": {"left": {"$ref": "#"}}, "required": ["op"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "innermost", "fault"),
+    [
+        (expressions("anyOf"), 1, None),
+        (expressions("oneOf"), 1, None),
+        (expressions("anyOf"), "x", "/ fits none of the alternatives"),
+        ({"allOf": [TWICE, {**TWICE}]}, 1, None),
+        ({"allOf": [TWICE, {**TWICE}]}, {}, f"{'/left' * 40} lacks 'op'"),
+        ({"if": TWICE, "then": {**TWICE}}, 1, None),
+        ({"not": {"not": TWICE}, **TWICE}, 1, None),
+        ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, 1, None),
+        ({"anyOf": [{"$ref": "#/$defs/no"}, {"$ref": "#"}], "$defs": {"no": False}}, 1, None),
+    ],
+)
+def test_the_work_grows_with_the_value_and_doesn_t_double_with_its_levels(
+    monkeypatch: pytest.MonkeyPatch, schema: Any, innermost: Any, fault: str | None
+) -> None:
+    value = innermost
+    for _ in range(40):
+        value = {"left": value, "op": "mul"}
+    steps = 0
+    looked = _Check.faults
+
+    def counting(*args: Any) -> Iterator[str]:
+        nonlocal steps
+        steps += 1
+        assert steps < 10_000
+        return looked(*args)
+
+    monkeypatch.setattr(_Check, "faults", counting)
+    assert next(faults(value, schema), None) == fault
+
+
+def test_faults_that_two_ways_lead_to_are_told_by_both() -> None:
+    schema = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"required": ["b", "c"]}}}
+    assert list(faults({}, schema)) == ["/ lacks 'b'", "/ lacks 'c'"] * 2
+    again = {"anyOf": [{"$ref": "#/$defs/a"}], "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"required": ["b"]}}}
+    assert list(faults({}, again)) == ["/ lacks 'b'", "/ fits none of the alternatives"]
 
 
 def test_a_deep_value_is_checked_to_its_end_and_a_bottomless_one_is_a_fault() -> None:

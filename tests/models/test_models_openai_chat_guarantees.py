@@ -98,6 +98,21 @@ async def test_structured_output_comes_from_the_text_and_null_is_a_value(stub: O
             await bound.arun(asking(structured_output=nullable))
 
 
+@pytest.mark.parametrize(
+    ("schema", "levels"),
+    [
+        ({"items": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}, 195),
+        ({"type": "array"}, 100_000),
+    ],
+)
+async def test_an_answer_that_is_nested_too_deeply_is_a_violation(
+    stub: OpenAIStub, bound: Model, schema: Any, levels: int
+) -> None:
+    stub.answer(document(completion({"content": "[" * levels + "]" * levels})))
+    with pytest.raises(OutputContractViolation, match="too deeply"):
+        await bound.arun(asking(structured_output=StructuredOutputParams(format="json_schema", schema=schema)))
+
+
 async def test_an_answer_names_the_keywords_to_which_nobody_held_it(stub: OpenAIStub, bound: Model) -> None:
     stub.answer(document(completion({"content": '{"k": "2026"}'})))
     schema = {"type": "object", "properties": {"k": {"type": "string", "pattern": "^a", "minLength": 4}}}
