@@ -28,11 +28,15 @@ def wire(fragment: Fragment) -> dict[str, Any]:
     return found | {key: value for key, value in (("index", index), ("id", call_id)) if value is not None}
 
 
-def calls(*fragments: Fragment, choice: int = 0) -> tuple[ToolCallPart, ...] | None:
+def calls(*fragments: Fragment) -> tuple[ToolCallPart, ...] | None:
+    return calls_of([[fragment] for fragment in fragments])
+
+
+def calls_of(chunks: list[list[Fragment]]) -> tuple[ToolCallPart, ...] | None:
     decoder = DIALECT_BINDERS["openai_chat"].stream_decoder(asking(), context())
     found: list[StreamEvent] = []
-    for fragment in fragments:
-        body = {"choices": [{"index": choice, "delta": {"tool_calls": [wire(fragment)]}}]}
+    for fragments in chunks:
+        body = {"choices": [{"index": 0, "delta": {"tool_calls": [wire(fragment) for fragment in fragments]}}]}
         found += decoder.feed(SseEvent("", json.dumps(body).encode()))
     found += decoder.feed(SseEvent("", DONE))
     found += decoder.end()
@@ -87,6 +91,38 @@ X, Y = '{"x":1}', '{"y":2}'
 )
 def test_fragments_find_their_calls(fragments: list[Fragment], wanted: list[tuple[str | None, str, str]]) -> None:
     assert spelled(*fragments) == wanted
+
+
+@pytest.mark.parametrize(
+    ("chunks", "wanted"),
+    [
+        # Neither index nor id.
+        ([[(None, None, "f", None), (None, None, "g", Y)]], [(None, "f", ""), (None, "g", Y)]),
+        ([[(None, None, "f", X), (None, None, "f", X)]], [(None, "f", X), (None, "f", X)]),
+        (
+            [[(None, None, "f", ""), (None, None, "g", '{"y":')], [(None, None, None, "2}")]],
+            [(None, "f", ""), (None, "g", Y)],
+        ),
+        # One index for all.
+        ([[(0, None, "f", ""), (0, None, "f", "")]], [(None, "f", ""), (None, "f", "")]),
+        ([[(0, "", "f", ""), (0, "", "g", "")]], [("", "f", ""), ("", "g", "")]),
+        ([[(0, "A", "f", ""), (0, None, "g", Y)]], [("A", "f", ""), (None, "g", Y)]),
+        ([[(0, None, "f", ""), (0, "B", "g", Y)]], [(None, "f", ""), ("B", "g", Y)]),
+        ([[(0, "A", "f", "")], [(0, None, None, X), (0, "B", "g", Y)]], [("A", "f", X), ("B", "g", Y)]),
+        # One call in two pieces.
+        ([[(0, "A", "f", '{"x":'), (0, "A", "f", "1}")]], [("A", "f", X)]),
+        ([[(0, None, "f", '{"x":'), (0, None, None, "1}")]], [(None, "f", X)]),
+        # Well numbered.
+        (
+            [[(0, None, "f", ""), (1, None, "g", "")], [(0, None, None, X), (1, None, None, Y)]],
+            [(None, "f", X), (None, "g", Y)],
+        ),
+    ],
+)
+def test_the_fragments_of_one_chunk_find_their_calls(
+    chunks: list[list[Fragment]], wanted: list[tuple[str | None, str, str]]
+) -> None:
+    assert [(call.id, call.name, call.arguments_text) for call in calls_of(chunks) or ()] == wanted
 
 
 def test_arguments_are_parsed_where_they_are_json_and_kept_where_not() -> None:

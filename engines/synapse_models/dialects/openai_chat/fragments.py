@@ -8,6 +8,7 @@ The rules, in this order:
    that was seen at this place before goes back to its call.
 3. Without ids, a fragment begins another call when it brings another name after arguments, or the same name and the
    start of an object after a complete one.
+4. The fragments of one chunk are of different calls where each has a name, unless they have one id.
 
 An empty id is kept as reported, and none is invented.
 """
@@ -55,6 +56,11 @@ class ToolCallFragments:
         self._by_id: dict[tuple[int, str], Call] = {}
         self._current: dict[int, Call] = {}
         self._last: Call | None = None
+        self._named: list[Call] = []
+
+    def begin_chunk(self) -> None:
+        """What follows comes in a chunk of its own."""
+        self._named.clear()
 
     def assign(
         self, index: int | None, call_id: str | None, name: str | None, arguments: str
@@ -70,8 +76,12 @@ class ToolCallFragments:
             call = self._begin(place)
         elif call_id and call.id and call_id != call.id:
             call = self._by_id.get((place, call_id)) or self._begin(place)
+        elif name and call in self._named and not (call_id and call_id == call.id):
+            call = self._by_id.get((place, call_id or "")) or self._begin(place)
         elif not call_id and not call.id and name and self._starts_another(call, name, arguments):
             call = self._begin(place)
+        if name:
+            self._named.append(call)
         self._current[place] = self._last = call
         if call_id is not None and not call.id:
             call.id = call_id

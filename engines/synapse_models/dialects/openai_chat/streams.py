@@ -117,6 +117,7 @@ class ChatStream:
         fragments = self._calls.get(index)
         if fragments is None:
             fragments = self._calls[index] = ToolCallFragments()
+        fragments.begin_chunk()
         for wire in calls_of(delta):
             function = wire.function
             arguments = arguments_of(function) if function is not None else ""
