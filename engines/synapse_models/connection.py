@@ -80,7 +80,11 @@ class _HttpReply:
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self.status = response.status
-        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
+        # Bytes that aren't UTF-8 arrive as lone surrogates, which no record and no message could hold.
+        self.headers: Mapping[str, str] = {
+            name.lower(): value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            for name, value in response.headers.items()
+        }
 
     async def read(self) -> bytes:
         try:

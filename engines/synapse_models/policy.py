@@ -76,10 +76,10 @@ def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
     if seconds is not None or text is None:
         return seconds
     try:
-        date = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+        date_s = email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - now)
+    return max(0.0, date_s - now)
 
 
 def _number(text: str | None) -> float | None:
@@ -118,7 +118,8 @@ def origin_of(url: str) -> str:
     """Scheme, host and port of an HTTP URL, in lower case, the port left out where it is the scheme's own.
 
     Raises:
-        ValueError: not an absolute http or https URL, or one with a user name or password in it.
+        ValueError: not an absolute http or https URL, one with a user name or password in it, or one whose host
+            no name server could be asked for.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -129,6 +130,10 @@ def origin_of(url: str) -> str:
         raise ValueError("an address must be an absolute http or https URL")
     if parts.username is not None or parts.password is not None:
         raise ValueError("an address must not contain a user name or a password; name a credential instead")
+    if ":" not in parts.hostname and not all(
+        0 < len(part) < 64 for part in parts.hostname.removesuffix(".").split(".")
+    ):
+        raise ValueError("an address must name a host, whose parts between dots have from 1 to 63 characters")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     default = 443 if parts.scheme == "https" else 80
     return f"{parts.scheme}://{host}" + ("" if port in (None, default) else f":{port}")

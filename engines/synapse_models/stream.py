@@ -367,7 +367,8 @@ def fold(events: Iterable[StreamEvent]) -> Response:
 
 
 def tool_call(name: str, arguments_text: str, call_id: str | None) -> ToolCallPart:
-    """A call from what was received. No arguments at all are an empty object; text that isn't JSON stays text."""
+    """A call from what was received. No arguments at all are an empty object; text that isn't JSON, or nested too
+    deeply to be read, stays text."""
     return ToolCallPart(name=name, arguments_text=arguments_text, arguments=_parsed(arguments_text), id=call_id)
 
 
@@ -380,7 +381,7 @@ def _parsed(text: str) -> JSONValue | UnsetType:
         return {}
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return UNSET
 
 

@@ -46,6 +46,7 @@ from synapse_models.sse import SseParser
 from synapse_models.stream import Completed, TextDelta, fold
 
 BINDER = DIALECT_BINDERS["openai_chat"]
+DEEP = "[" * 100_000 + "]" * 100_000
 
 
 @pytest.fixture
@@ -217,6 +218,10 @@ def test_usage_in_every_shape_and_absent_is_not_zero(wire: Any, usage: Usage | N
         {"id": "x"},
         {"choices": [{"index": 0}]},
         {"choices": [{"message": {"content": 5}}]},
+        '{"choices": [{"message": {"content": "a"}}], "x": ' + DEEP + "}",
+        '{"choices": 5, "x": ' + DEEP + "}",
+        '{"error": ' + DEEP + "}",
+        '{"choices": 5, "x": ' + "9" * 5000 + "}",
         {"choices": [{"message": {"content": [{"type": "smell"}]}}]},
         {"choices": [{"message": {"tool_calls": [{"id": "a"}]}}]},
         {"choices": [{"message": {"reasoning": "a", "reasoning_content": "b"}}]},
@@ -336,6 +341,35 @@ async def test_what_follows_done_is_not_read_and_nobody_waits_for_it(stub: OpenA
     stub.answer(events(chunk({"content": "a"}), b"data: [DONE]\n\n", b"data: {", done=False, hold=asyncio.Event()))
     assert (await asyncio.wait_for(last(bound, asking()), 5)).text == "a"
     await asyncio.wait_for(stub.broken_off.wait(), 5)
+
+
+async def test_bytes_of_a_head_that_are_no_text_are_shown_as_such() -> None:
+    head = b"Content-Type: application/json\r\nX-Request-Id: \xffa\r\nOpenAI-Organization: \xfe\xff\r\n"
+    replies = [
+        (b"429 Too Many Requests", b"{}"),
+        (b"200 OK", b'{"choices":[{"message":{"content":"a"}}]}'),
+    ]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(asked.lower().partition(b"content-length:")[2].split()[0]))
+        status, body = replies.pop(0)
+        end = b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(body), body)
+        writer.write(b"HTTP/1.1 " + status + b"\r\n" + head + end)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server, pool(base_url) as connections:
+        bound = model(connections, base_url)
+        with pytest.raises(RateLimited) as caught:
+            await bound.arun(asking())
+        provenance = (await bound.arun(asking())).provenance
+    assert caught.value.provider_request_id == "\ufffda"
+    assert provenance is not None
+    assert provenance.attempts[0].request_id == "\ufffda"
+    assert provenance.reported_headers["openai-organization"] == "\ufffd\ufffd"
 
 
 async def test_too_few_answers_are_no_answer(stub: OpenAIStub, bound: Model) -> None:

@@ -131,6 +131,14 @@ def test_arguments_are_parsed_where_they_are_json_and_kept_where_not() -> None:
     assert (broken.arguments_text, broken == ToolCallPart(id="B", name="g", arguments_text='{"x":')) == ('{"x":', True)
 
 
+def test_arguments_that_are_nested_too_deeply_stay_text() -> None:
+    deep = '{"x":' + "[" * 100_000 + "}"
+    first, second = calls((0, None, "f", deep), (1, None, "g", Y), (0, None, "f", X[1:])) or ()
+    assert first == ToolCallPart(name="f", arguments_text=deep + X[1:])
+    assert second.arguments == {"y": 2}
+    assert len(calls((0, None, "f", deep), (0, None, "f", X)) or ()) == 1
+
+
 @pytest.mark.parametrize("fragments", [[(0, "A", "f", X), (0, "A", "g", "")], [(0, "A", None, X)]])
 def test_a_call_that_changes_its_name_or_has_none_is_a_violation(fragments: list[Fragment]) -> None:
     with pytest.raises(ProtocolViolation):

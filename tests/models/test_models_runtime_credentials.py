@@ -85,6 +85,8 @@ def test_the_cut_of_an_excerpt_leaves_no_half_of_a_secret() -> None:
         ("https://a:443/", "https://a"),
         ("http://127.0.0.1:8080/v1?x=1", "http://127.0.0.1:8080"),
         ("http://[::1]:80/", "http://[::1]"),
+        ("http://a.b./v1", "http://a.b."),
+        (f"http://{'a' * 63}.b", f"http://{'a' * 63}.b"),
     ],
 )
 def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
@@ -96,6 +98,12 @@ def test_addresses_with_user_info_or_of_another_scheme_are_refused(url: str) -> 
     with pytest.raises(ValueError, match="address must") as caught:
         origin_of(url)
     assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["a..b", ".x", ".", "a..", "a" * 64, f"b.{'a' * 64}.c"])
+def test_a_host_that_has_no_name_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match="address must name a host"):
+        origin_of(f"http://{host}/v1")
 
 
 def test_an_identity_takes_no_secret_in_its_proxy_and_no_path_in_its_origin() -> None:

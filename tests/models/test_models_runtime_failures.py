@@ -58,6 +58,9 @@ def test_every_shape_of_failure_is_read(body: Any, message: str, codes: tuple[st
 def test_what_isn_t_json_is_quoted() -> None:
     assert read_failure(b"<html>Bad Gateway</html>\n").message == "<html>Bad Gateway</html>"
     assert read_failure(b"\xff").message == "\ufffd"
+    deep = "[" * 100_000
+    assert read_failure(deep.encode()).message == deep
+    assert type(error_for(500, {}, deep.encode(), now=NOW)) is ProviderFailed
 
 
 @pytest.mark.parametrize(
@@ -170,6 +173,8 @@ def test_answers_report_no_failure(document: dict[str, Any]) -> None:
         ({"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}, 30.0),
         ({"retry-after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}, None),
+        ({"retry-after": "Mon, 01 Jan 2026 00:00:00 +99999999999999999"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after-ms": "x", "retry-after": "2"}, 2.0),

@@ -43,7 +43,7 @@ class Call:
             return False
         try:
             msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return False
         return True
 
