@@ -1,5 +1,9 @@
 """The checks of a reply that stand in for what nobody could establish before: named in plans, run on every call.
 
+One runs without being named: what is known of a model and its server says that they can give alternatives, and not
+that a reply has any. How many there are is counted only where a plan names that: what a server may give fewer for, such
+as candidates that are spelled alike under a name each, is not to be told from what it kept back.
+
 Each takes the call's active leaves, the floors of its plan and the response, and returns what is wrong or None. A
 check that doesn't concern the call returns None. A refusal excuses the choice that it is in. Pure; ``model.py`` runs
 them through :func:`run_checks`.
@@ -7,15 +11,19 @@ them through :func:`run_checks`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from synapse_models.parts import JSONValue
 from synapse_models.plans import DeferredCheck
-from synapse_models.response import Choice, InputToken, Response, TokenLogprob
+from synapse_models.response import Choice, InputToken, Response, TokenAlternative, TokenLogprob
 
 Floors: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
 Check: TypeAlias = Callable[[Mapping[str, Any], Floors, Response], str | None]
+
+_ROUNDED: Final = 1e-4
+"""How far probabilities may be off in sum, having come as rounded logarithms."""
 
 
 def _answers(response: Response) -> Iterable[Choice]:
@@ -41,11 +49,21 @@ def input_scores_complete(active: Mapping[str, Any], floors: Floors, response: R
 
 
 def top_logprobs_breadth(active: Mapping[str, Any], floors: Floors, response: Response) -> str | None:
-    """At each scored position at least as many alternatives as the floor, or as asked for where there is none."""
+    """At each scored position at least as many alternatives as the floor, or as asked for where there is none.
+
+    Fewer are enough where they have all of the probability among them: then there are no more candidates, because a
+    grammar or a narrowed sampling left no others.
+    """
     asked = active.get("scoring.top_logprobs")
-    if not asked:
-        return None
-    floor = floors.get("top_logprobs", {}).get("minimum") or asked
+    return _too_few(response, floors.get("top_logprobs", {}).get("minimum") or asked) if asked else None
+
+
+def top_logprobs_present(active: Mapping[str, Any], floors: Floors, response: Response) -> str | None:
+    """At each scored position an alternative, if any were asked for."""
+    return _too_few(response, 1) if active.get("scoring.top_logprobs") else None
+
+
+def _too_few(response: Response, floor: Any) -> str | None:
     positions: list[tuple[str, TokenLogprob | InputToken]] = [
         (f"choice {choice.index}, token {index}", token)
         for choice in _answers(response)
@@ -56,9 +74,13 @@ def top_logprobs_breadth(active: Mapping[str, Any], floors: Floors, response: Re
         scored = enumerate(response.input_scoring.tokens)
         positions += [(f"input token {index}", token) for index, token in scored if token.logprob is not None]
     for where, token in positions:
-        if len(token.alternatives) < floor:
+        if len(token.alternatives) < floor and not _are_all(token.alternatives):
             return f"{where} has {len(token.alternatives)} alternatives, and {floor} are needed"
     return None
+
+
+def _are_all(alternatives: Iterable[TokenAlternative]) -> bool:
+    return abs(sum(math.exp(min(other.logprob, 0.0)) for other in alternatives) - 1.0) < _ROUNDED
 
 
 def logprobs_present(active: Mapping[str, Any], floors: Floors, response: Response) -> str | None:
@@ -153,12 +175,11 @@ def run_checks(
     checks: Iterable[DeferredCheck], active: Mapping[str, Any], floors: Floors, response: Response
 ) -> tuple[tuple[str, str], ...]:
     """(capability, what is wrong) of every failing check, each verifier once."""
-    wrong: list[tuple[str, str]] = []
-    seen: set[str] = set()
+    capabilities: dict[str, str] = {}
     for check in checks:
-        if check.stage == "request" and check.verifier not in seen:
-            seen.add(check.verifier)
-            fault = CHECKS[check.verifier](active, floors, response)
-            if fault is not None:
-                wrong.append((check.capability, fault))
-    return tuple(wrong)
+        if check.stage == "request":
+            capabilities.setdefault(check.verifier, check.capability)
+    found = [(capability, CHECKS[verifier](active, floors, response)) for verifier, capability in capabilities.items()]
+    if "response.top_logprobs_breadth" not in capabilities:
+        found.append(("top_logprobs", top_logprobs_present(active, floors, response)))
+    return tuple((capability, fault) for capability, fault in found if fault is not None)

@@ -1,13 +1,13 @@
 """What a response promises: every channel, whether it is indexed by choice, and how far a dialect guarantees it.
 
 ``CHANNELS`` is derived from the response's types, so that a new field is a new channel and breaks every dialect that
-has no rule for it. ``model.py`` calls :func:`choice_conflicts` before a call and :func:`missing_channels` after it.
-Pure.
+has no rule for it. ``model.py`` calls :func:`choice_conflicts` before a call, and :func:`missing_channels` and
+:func:`partial_channels` after it. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Literal
 
@@ -15,7 +15,7 @@ from msgspec import structs
 
 from synapse_models.capabilities import CAPABILITY_SPECS, leaf_owner
 from synapse_models.parts import Record
-from synapse_models.response import Choice, Response
+from synapse_models.response import Choice, Response, TokenLogprob, Usage
 
 ChannelKind = Literal["per_choice", "singular", "core"]
 
@@ -129,7 +129,7 @@ def missing_channels(
     for name, channel in CHANNELS.items():
         rule = rules[name]
         for where, value, excused in _values(channel, response):
-            if value is None or (name == "tool_calls" and value == ()):
+            if value is None:
                 if name in required and not excused:
                     wrong.append((name, f"{where}asked for and not there"))
             elif rule.guarantee is Guarantee.NEVER:
@@ -145,9 +145,76 @@ def _values(channel: Channel, response: Response) -> list[tuple[str, Any, bool]]
     if channel.kind != "per_choice":
         return [("", getattr(response, channel.name), response.refusal is not None)]
     return [
-        (f"choice {choice.index}: ", getattr(choice, channel.name), _is_excused(choice, channel.name))
+        (f"choice {choice.index}: ", _there(choice, channel.name), _is_excused(choice, channel.name))
         for choice in response.choices
     ]
+
+
+def _there(choice: Choice, channel: str) -> Any:
+    """What a choice has of a channel. An empty list of calls is no call."""
+    value = getattr(choice, channel)
+    return None if channel == "tool_calls" and value == () else value
+
+
+def partial_channels(active: Mapping[str, Any], response: Response) -> tuple[tuple[str, str], ...]:
+    """(channel, what is wrong) for each requested channel that evidently is a part of what it should be.
+
+    Log-probabilities are, where their tokens are spelled as in the text and leave some of it out. Where they are
+    spelled otherwise only the usage can tell, and it counts the token that ended the answer, which many servers leave
+    out, what the answer was cut at, and on some thinking that isn't shown.
+    """
+    if not active.get("scoring.sampled_logprobs"):
+        return ()
+    usage = response.usage or Usage()
+    counted = usage.output_tokens or 0
+    scored = sum(len(choice.logprobs or ()) for choice in response.choices)
+    if counted and scored >= counted:
+        return ()
+    plain = len(response.choices) == 1 and "sampling.stop" not in active and not usage.reasoning_tokens
+    wrong: list[tuple[str, str]] = []
+    for choice in response.choices:
+        if choice.logprobs is None or choice.refusal is not None:
+            continue
+        # The text may begin with what the request had begun, of which there are no scores.
+        whole = None if "input.prefill" in active else _is_whole(choice.logprobs, choice.text or "")
+        if whole is False:
+            wrong.append(
+                (
+                    "logprobs",
+                    f"choice {choice.index}: {len(choice.logprobs)} tokens have one, and the text goes beyond them",
+                )
+            )
+        elif whole is None and plain and not choice.tool_calls and choice.reasoning is None and scored < counted - 1:
+            wrong.append(("logprobs", f"choice {choice.index}: {scored} tokens have one, and {counted} were generated"))
+    return tuple(wrong)
+
+
+def _is_whole(tokens: Sequence[TokenLogprob], text: str) -> bool | None:
+    """Whether tokens make up a text, white space aside, which some servers cut from single tokens.
+
+    None where that can't be told, because the tokens aren't found in the text: pieces of characters, spellings of a
+    tokenizer's own, tokens that were taken out of the text.
+    """
+    # A text that was cut within a character ends in one that stands for it.
+    whole = _dense(text.rstrip("\ufffd").encode())
+    at = length = 0
+    unclear = False
+    for token in tokens:
+        spelled = token.token.encode() if token.token_bytes is None else token.token_bytes
+        piece = _dense(spelled)
+        found = whole.find(piece, at)
+        if not spelled or found < 0:
+            unclear = True  # The end of an answer, say, which may have an entry and no text.
+            continue
+        at = found + len(piece)
+        length += len(piece)
+    if length == len(whole):
+        return True
+    return None if unclear else False
+
+
+def _dense(text: bytes) -> bytes:
+    return b"".join(text.split())
 
 
 def _is_excused(choice: Choice, channel: str) -> bool:

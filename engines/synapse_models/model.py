@@ -20,7 +20,7 @@ from synapse_models.binding import BoundDialect, bind_dialect
 from synapse_models.capabilities import CAPABILITY_SPECS
 from synapse_models.checks import run_checks
 from synapse_models.connection import Call
-from synapse_models.contract import choice_conflicts, missing_channels, requested_channels
+from synapse_models.contract import choice_conflicts, missing_channels, partial_channels, requested_channels
 from synapse_models.defaults import Defaults, read_defaults
 from synapse_models.deployment import Deployment
 from synapse_models.dialect import DialectBinder, WireReply, WireRequest
@@ -299,6 +299,7 @@ class Model:
         response = with_structured_output(request, response)
         required = requested_channels(active)
         wrong = missing_channels(required, self._bound.binder.output_rules, response)
+        wrong += partial_channels(active, response)
         named = {name for name, _ in wrong}
         checked = run_checks(self.plan.request_checks, active, self.plan.minimums, response)
         # A channel that is missing is told once, by its own name.

@@ -22,8 +22,10 @@ from synapse_models.contract import (
     OutputRule,
     choice_conflicts,
     missing_channels,
+    partial_channels,
     requested_channels,
 )
+from synapse_models.parts import ToolCallPart
 from synapse_models.plans import DeferredCheck
 from synapse_models.request import NamedFunction
 from synapse_models.response import (
@@ -181,6 +183,85 @@ def test_a_null_answer_is_there() -> None:
     assert missing_channels(frozenset({"structured_output"}), RULES, response) == ()
 
 
+SAMPLED = {"scoring.sampled_logprobs": True}
+
+
+@pytest.mark.parametrize("text", ["", "a"])
+def test_no_log_probabilities_are_those_of_no_text(text: str) -> None:
+    response = Response(choices=(Choice(index=0, logprobs=()), Choice(index=1, text=text, logprobs=())))
+    fault = ("logprobs", "choice 1: 0 tokens have one, and the text goes beyond them")
+    assert partial_channels(SAMPLED, response) == ((fault,) if text else ())
+    # A server may repeat what the request had begun, and end there.
+    assert partial_channels({**SAMPLED, "input.prefill": text}, response) == ()
+
+
+GONE = "choice 0: 1 tokens have one, and the text goes beyond them"
+
+
+def spelled(text: str, *pieces: str | bytes, **more: Any) -> Choice:
+    tokens = tuple(
+        TokenLogprob(token=piece, logprob=-1.0)
+        if isinstance(piece, str)
+        else TokenLogprob(token="?", logprob=-1.0, token_bytes=piece)
+        for piece in pieces
+    )
+    return Choice(index=0, text=text, logprobs=tokens, **more)
+
+
+@pytest.mark.parametrize(
+    ("choice", "usage", "fault"),
+    [
+        (spelled("hello there", "hello", " there"), None, None),
+        (spelled("hello there", "hello"), None, GONE),
+        (spelled("hello there", " there"), Usage(output_tokens=2), GONE),
+        (spelled("hello there", "hello"), Usage(output_tokens=0), GONE),
+        (spelled("a-b-c", "a", "c"), None, "choice 0: 2 tokens have one, and the text goes beyond them"),
+        (spelled("a😀", b"a", b"\xf0\x9f", b"\x98\x80"), Usage(output_tokens=9), None),
+        (spelled("a😀b", b"a", b"\xf0\x9f", b"b"), None, "choice 0: 3 tokens have one, and the text goes beyond them"),
+        # The usage counts the token that ended the answer, or thinking that isn't shown; nothing of the text is lost.
+        (spelled("hello there", "hello", " there"), Usage(output_tokens=3), None),
+        (spelled("hello there", "hello", " there"), Usage(output_tokens=90), None),
+        # White space that a server cuts from the ends of an answer, or from each of its tokens.
+        (spelled("hello there", " hello", " there", "\n"), Usage(output_tokens=4), None),
+        (spelled("hello there", "hello", "there"), Usage(output_tokens=3), None),
+        # As many as were generated: what more there is of a text was not.
+        (spelled("[1] hello", " hello"), Usage(output_tokens=1), None),
+        # Spelled otherwise than the text: the usage tells.
+        (spelled("hello there", "Ġhello", "Ġthere"), Usage(output_tokens=3), None),
+        (spelled("hello there", "Ġhello"), Usage(output_tokens=3), "choice 0: 1 tokens have one, and 3 were generated"),
+        (spelled("hello there", "Ġhello"), None, None),
+        (spelled("a😀b", "a", "�", "", "b"), Usage(output_tokens=5), None),
+        (spelled("a😀b", "a", "", "b"), None, None),
+        # One entry for a character of several tokens, and one without text for the end of the answer.
+        (spelled("hi 😀", "hi", " ", "😀", ""), Usage(output_tokens=7), None),
+        (spelled("hello there", "hello", " there", "<|end|>"), Usage(output_tokens=7), None),
+        # Cut within a character.
+        (spelled("hi\ufffd", "hi"), Usage(output_tokens=3), None),
+        (spelled("hello", "Ġhello", reasoning=Reasoning(text="x")), Usage(output_tokens=9), None),
+        (
+            spelled("hello", "Ġhello", tool_calls=(ToolCallPart(name="f", arguments_text=""),)),
+            Usage(output_tokens=9),
+            None,
+        ),
+        (spelled("hello", "Ġhello"), Usage(output_tokens=9, reasoning_tokens=7), None),
+        (spelled("hello there", "hello", refusal=Refusal(kind="model")), None, None),
+    ],
+)
+def test_log_probabilities_of_a_part_of_the_text_are_told_from_those_of_all_of_it(
+    choice: Choice, usage: Usage | None, fault: str | None
+) -> None:
+    response = Response(choices=(choice,), usage=usage)
+    assert partial_channels(SAMPLED, response) == (() if fault is None else (("logprobs", fault),))
+    assert partial_channels({}, response) == ()
+
+
+def test_what_a_request_had_begun_or_stops_at_has_no_log_probabilities_to_miss() -> None:
+    begun = Response(choices=(spelled("hello there", " there"),))
+    assert partial_channels({**SAMPLED, "input.prefill": "hello"}, begun) == ()
+    stopped = Response(choices=(spelled("hello", "Ġhello"),), usage=Usage(output_tokens=4))
+    assert partial_channels({**SAMPLED, "sampling.stop": ("END",)}, stopped) == ()
+
+
 def test_an_empty_list_of_calls_is_not_a_call() -> None:
     response = Response(choices=(Choice(index=0, tool_calls=()),))
     assert len(missing_channels(frozenset({"tool_calls"}), RULES, response)) == 1
@@ -250,6 +331,23 @@ def test_each_position_has_as_many_alternatives_as_the_floor() -> None:
     assert check(asked, floors, with_alternatives(3, 2)) == "choice 0, token 1 has 2 alternatives, and 3 are needed"
     assert check(asked, {}, with_alternatives(4)) == "choice 0, token 0 has 4 alternatives, and 5 are needed"
     assert check({"scoring.top_logprobs": 0}, floors, with_alternatives(0)) is None
+
+
+def test_fewer_alternatives_are_enough_where_there_are_no_more_candidates() -> None:
+    check = CHECKS["response.top_logprobs_breadth"]
+
+    def offered(*logprobs: float) -> Response:
+        others = tuple(TokenAlternative(token="o", logprob=logprob) for logprob in logprobs)
+        return Response(
+            choices=(Choice(index=0, logprobs=(TokenLogprob(token="t", logprob=0.0, alternatives=others),)),)
+        )
+
+    asked = {"scoring.top_logprobs": 3}
+    assert check(asked, {}, offered(0.0)) is None
+    assert check(asked, {}, offered(-0.69315, -0.69315)) is None
+    assert check(asked, {}, offered()) == "choice 0, token 0 has 0 alternatives, and 3 are needed"
+    assert check(asked, {}, offered(-0.01)) == "choice 0, token 0 has 1 alternatives, and 3 are needed"
+    assert check(asked, {}, offered(1000.0, 0.0)) == "choice 0, token 0 has 2 alternatives, and 3 are needed"
 
 
 def test_the_first_input_token_has_no_alternatives_to_miss() -> None:
@@ -330,3 +428,16 @@ def test_a_plans_checks_run_once_each_and_only_those_of_replies() -> None:
     ]
     response = Response(choices=(Choice(index=0),))
     assert run_checks(checks, SCORE, {}, response) == (("input_scoring", "the reply has no scores of the input"),)
+
+
+def test_alternatives_are_there_whether_a_plan_says_so_or_not_and_counted_where_it_does() -> None:
+    asked = {"scoring.top_logprobs": 2}
+    none = ("top_logprobs", "choice 0, token 0 has 0 alternatives, and 1 are needed")
+    assert run_checks((), asked, {}, with_alternatives(0)) == (none,)
+    assert run_checks((), asked, {}, with_alternatives(1)) == ()
+    assert run_checks((), {}, {}, with_alternatives(0)) == ()
+    fault = ("top_logprobs", "choice 0, token 0 has 1 alternatives, and 2 are needed")
+    named = DeferredCheck(
+        capability="top_logprobs", stage="request", verifier="response.top_logprobs_breadth", reason="", evidence=""
+    )
+    assert run_checks((named,), asked, {}, with_alternatives(1)) == (fault,)

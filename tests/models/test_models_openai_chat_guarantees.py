@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from fixtures.bound_models import HELLO, asking, model, pool
-from fixtures.openai_stub import OpenAIStub, completion, document, streamed
+from fixtures.openai_stub import OpenAIStub, chunk, completion, document, events, streamed
 from synapse_models.errors import (
     OutputContractViolation,
 )
@@ -17,6 +18,7 @@ from synapse_models.request import (
     FunctionTool,
     ReasoningParams,
     Request,
+    SchedulingParams,
     ScoringParams,
     StructuredOutputParams,
     ToolParams,
@@ -96,6 +98,40 @@ async def test_structured_output_comes_from_the_text_and_null_is_a_value(stub: O
         stub.answer(document(completion(message, finish=finish)))
         with pytest.raises(OutputContractViolation, match=said):
             await bound.arun(asking(structured_output=nullable))
+
+
+def entry(token: str, *others: str) -> dict[str, Any]:
+    top = [{"token": other, "logprob": -1.0} for other in others]
+    return {"token": token, "logprob": -0.5, "top_logprobs": top}
+
+
+@pytest.mark.parametrize(
+    ("entries", "channel"),
+    [
+        ([], "logprobs"),
+        ([entry("hello", "a", "b")], "logprobs"),
+        ([entry("hello", "a", "b"), entry(" there")], "top_logprobs"),
+        ([entry("hello", "a", "b"), entry(" there", "c", "d")], None),
+    ],
+)
+async def test_log_probabilities_are_those_of_the_whole_text_with_their_alternatives(
+    stub: OpenAIStub, bound: Model, entries: list[Any], channel: str | None
+) -> None:
+    request = asking(scoring=ScoringParams(sampled_logprobs=True, top_logprobs=2))
+    usage = {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}
+    whole = completion({"content": "hello there"}, logprobs={"content": entries}, usage=usage)
+    first = chunk({"content": "hello"}, logprobs={"content": entries[:1]})
+    second = chunk({"content": " there"}, **({"logprobs": {"content": entries[1:]}} if entries[1:] else {}))
+    streamed_ = events(first, second, chunk(finish="stop"), {"choices": [], "usage": usage})
+    for reply, stream in ((document(whole), False), (streamed_, True)):
+        stub.answer(reply)
+        call = bound.arun(msgspec.structs.replace(request, scheduling=SchedulingParams(stream=stream)))
+        if channel is None:
+            assert len((await call).choices[0].logprobs or ()) == 2
+        else:
+            with pytest.raises(OutputContractViolation) as caught:
+                await call
+            assert caught.value.channels == (channel,)
 
 
 @pytest.mark.parametrize(

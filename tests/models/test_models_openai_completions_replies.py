@@ -153,6 +153,18 @@ def test_a_score_alone_has_no_generated_text() -> None:
     assert (response.text, response.choices[0].logprobs) == ("", ())
 
 
+async def test_an_empty_list_is_no_log_probabilities_of_a_text(stub: OpenAIStub, bound: Model) -> None:
+    stub.answer(document({"choices": [{"text": "a", "logprobs": {"tokens": [], "token_logprobs": []}}]}))
+    with pytest.raises(OutputContractViolation) as caught:
+        await bound.arun(scoring(sampled_logprobs=True))
+    assert caught.value.channels == ("logprobs",)
+
+
+def test_an_end_token_of_the_input_is_scored_too() -> None:
+    body = changed(tokens=["Once", " upon", "</s>", " a"])
+    assert read(body).input_scoring is not None
+
+
 def test_a_begin_token_and_pieces_of_characters_are_scored_too() -> None:
     body = changed(tokens=["<s>", "Once", " upon", " a"])
     assert read(body).input_scoring is not None
@@ -222,6 +234,22 @@ INCOMPLETE: dict[str, tuple[dict[str, Any], str]] = {
     "a boundary too far": (
         changed(usage={"prompt_tokens": 4, "completion_tokens": 1}),
         "4 scores for 4 tokens of input and 1 of output",
+    ),
+    "a generated token counted as input": (
+        changed(text="Once upon a", usage={"prompt_tokens": 4, "completion_tokens": 0}),
+        "none of the scored tokens is of the text that was generated",
+    ),
+    "a generated token counted as input, and no other count": (
+        changed(usage={"prompt_tokens": 4}),
+        "none of the scored tokens is of the text that was generated",
+    ),
+    "a generated token among those of the input": (
+        changed(
+            text="Once upon a time",
+            tokens=["<s>", "Once upon", " a", " time"],
+            usage={"prompt_tokens": 3, "completion_tokens": 1},
+        ),
+        "spell more than the input",
     ),
     "a boundary of nothing": (
         changed(usage={"prompt_tokens": 0, "completion_tokens": 4}),

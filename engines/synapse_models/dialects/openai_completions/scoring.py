@@ -1,7 +1,8 @@
 """The scores of an input: where it ends in an echoed reply, and whether they are complete.
 
 A score is returned whole or not at all. An echo counts as one when the usage says how many tokens the input has, the
-reply has that many and the generated ones beside, only the first lacks a number, and the echoed text is the input.
+reply has that many and the generated ones beside, only the first lacks a number, the echoed text is the input, and the
+tokens spell it and nothing of the text that was generated.
 ``text_offset`` is not used: some servers shift it.
 """
 
@@ -62,10 +63,15 @@ def take_echo_apart(
     generated = 0 if alone and text == prompt and total == boundary else usage.output_tokens
     if total < boundary or (generated is not None and total != boundary + generated):
         raise incomplete(f"{total} scores for {boundary} tokens of input and {usage.output_tokens} of output")
-    given = logprobs.tokens[:boundary]
-    pieces = _spelling(given, prompt)
-    if pieces is None:
+    given, made = logprobs.tokens[:boundary], text[len(prompt) :]
+    if made and total == boundary:
+        raise incomplete("none of the scored tokens is of the text that was generated")
+    spelled = _spelling(given, prompt)
+    if spelled is None:
         raise incomplete("the scored tokens don't spell the input")
+    pieces, beyond = spelled
+    if beyond and made.startswith(beyond):
+        raise incomplete("the scored tokens spell more than the input")
     tops = logprobs.top_logprobs or []
     scored = tuple(
         InputToken(
@@ -76,7 +82,7 @@ def take_echo_apart(
         )
         for at, token in enumerate(given)
     )
-    return Echo(checked(scored, boundary), text[len(prompt) :], sampled(logprobs, alternatives, start=boundary))
+    return Echo(checked(scored, boundary), made, sampled(logprobs, alternatives, start=boundary))
 
 
 def score_by_parameter(
@@ -173,15 +179,19 @@ def _most_likely(entry: Mapping[str, WirePromptToken], alternatives: int) -> tup
     )
 
 
-def _spelling(tokens: Sequence[str], prompt: str) -> Sequence[bytes | None] | None:
-    """The bytes of each token that isn't its text's, None in all when the tokens don't spell the prompt.
+def _spelling(tokens: Sequence[str], prompt: str) -> tuple[Sequence[bytes | None], str] | None:
+    """The bytes of each token that isn't its text's, and what the tokens spell after the prompt, like an end-of-text
+    token. None when they don't spell the prompt.
 
     Not decidable, hence taken as spelling it, where a token is a piece of a character that its server doesn't spell.
     Some servers spell such a piece with one character a byte.
     """
     plain: list[bytes | None] = [None] * len(tokens)
-    if any(token.startswith(_BYTES_PREFIX) or "�" in token for token in tokens) or prompt in "".join(tokens):
-        return plain
+    joined = "".join(tokens)
+    if any(token.startswith(_BYTES_PREFIX) or "�" in token for token in tokens):
+        return plain, ""
+    if prompt in joined:
+        return plain, joined[joined.find(prompt) + len(prompt) :]
     # What came before a begin-of-text token is nothing, so a spelling may begin at any token. At most two readings of
     # a token lead on from a place, so few places are open at once: each is kept with the readings that led to it.
     whole = prompt.encode()
@@ -198,7 +208,7 @@ def _spelling(tokens: Sequence[str], prompt: str) -> Sequence[bytes | None] | No
                 if read is None:
                     break
                 read, plain[place] = read
-            return plain
+            return plain, "".join(tokens[last + 1 :])
         open_places = ahead
     return None
 
