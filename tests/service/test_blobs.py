@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -68,12 +69,26 @@ def test_adopting_a_file_copies_it_and_tells_how_far_it_is(store: BlobStore, tmp
     assert store.path(blob.sha256).read_bytes() == CONTENT
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_not_adopted(store: BlobStore, tmp_path: Path) -> None:
+def test_a_folder_is_not_adopted(store: BlobStore, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(OSError, match=r"regular file|directory"):
+    with pytest.raises(OSError, match=re.escape(str(folder))):
         store.adopt(folder, None)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_adopted_and_not_waited_for(store: BlobStore, tmp_path: Path) -> None:
+    # Nobody writes into it: without O_NONBLOCK in `open_regular` this never ends.
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        store.adopt(tmp_path / "pipe", None)
+    assert list(store.staging.iterdir()) == []
+
+
+def test_a_link_to_a_file_is_adopted_as_the_file(store: BlobStore, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(CONTENT)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    assert store.adopt(tmp_path / "link", SHA).size == len(CONTENT)
 
 
 def test_leftovers_in_staging_are_removed_at_start(store: BlobStore) -> None:

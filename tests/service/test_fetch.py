@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -170,6 +171,16 @@ async def test_a_local_file_that_is_not_there_names_its_field(
     error = await failure(fetcher, lease, Source("config", "config.json", None, path=tmp_path / "config.json"))
     assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"field": "files.config"})
     assert str(tmp_path / "config.json") in error.message
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+async def test_a_pipe_in_place_of_a_file_is_refused_and_holds_up_nobody(
+    fetcher: Fetcher, lease: BlobLease, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    error = await failure(fetcher, lease, Source("model", "pipe", None, path=tmp_path / "pipe"))
+    assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"field": "files.model"})
+    assert error.message == f"the file can't be read: not a regular file: {tmp_path / 'pipe'}"
 
 
 async def test_a_copy_from_disk_ends_when_nobody_waits_for_it_any_more(

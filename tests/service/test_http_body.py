@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import hashlib
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -302,6 +303,15 @@ async def test_a_file_of_certificates_that_is_none_is_named_with_its_setting(des
     error = await desk.failure()
     assert error.code == "download_failed"
     assert "ca_file" in error.message
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+async def test_a_pipe_in_place_of_certificates_is_not_waited_for(desk: Desk, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pem")
+    desk.ca_file = str(tmp_path / "pipe.pem")
+    message = (await desk.failure()).message
+    assert "not a regular file" in message
+    assert "correct the setting ca_file" in message
 
 
 async def test_certificates_are_read_off_the_loop_and_not_for_every_file(

@@ -486,6 +486,18 @@ async def test_a_name_that_no_folder_can_have_is_a_clear_problem(
         assert (problem(desk) or [None])[0] == "unusable"
 
 
+def test_a_marker_that_nobody_can_read_is_that_of_an_unknown_store(tmp_path: Path) -> None:
+    (tmp_path / "store.json").write_text('{"store_id":' * 100_000)
+    assert read_marker(tmp_path) == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_the_marker_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "store.json")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_marker(tmp_path)
+
+
 async def test_a_setting_that_was_changed_by_hand_does_not_leave_the_models_behind(
     quick_dir: Path, moved: Path, expected_warnings: ExpectedWarnings
 ) -> None:

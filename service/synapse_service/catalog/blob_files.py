@@ -10,9 +10,12 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_READ_AT_ONCE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""Opening a pipe waits for somebody who writes, and opening a terminal may take it as one's own; these do neither."""
+
 DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 Identity = tuple[int, int, int, int]
@@ -42,6 +45,21 @@ def regular(path: Path) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file that somebody has named, or a link to one, for unbuffered reading.
+
+    Raises OSError, for everything that is no regular file too, and never waits for one.
+    """
+    descriptor = os.open(path, _READ_AT_ONCE)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def identity(status: os.stat_result) -> Identity:

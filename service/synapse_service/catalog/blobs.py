@@ -15,10 +15,8 @@ a root.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +29,7 @@ from synapse_service.catalog.blob_files import (
     Identity,
     full_disks,
     identity,
+    open_regular,
     regular,
     remove_tree,
     sizes_of,
@@ -238,9 +237,7 @@ class BlobStore:
 
         Raises :class:`DigestMismatch`, :class:`StorageFull`, or OSError when ``source`` can't be read.
         """
-        with source.open("rb", buffering=0) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", str(source))
+        with open_regular(source) as stream:
             writer = self.writer()
             try:
                 while chunk := stream.read(CHUNK_BYTES):

@@ -33,10 +33,12 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
 from synapse_models.credentials import Secret
+from synapse_service.catalog.blob_files import open_regular
 from synapse_service.catalog.blobs import CHUNK_BYTES, BlobStore, BlobWriter
 from synapse_service.catalog.credentials import (
     ASK,
@@ -355,6 +357,7 @@ def _total(response: aiohttp.ClientResponse) -> int | None:
 def _tls(ca_file: str | None) -> ssl.SSLContext:
     # Raises OSError, of which SSLError is a kind.
     if ca_file is not None:
+        open_regular(Path(ca_file)).close()  # OpenSSL would wait for somebody who writes into a pipe.
         return ssl.create_default_context(cafile=ca_file)
     if "SSL_CERT_FILE" in os.environ or "SSL_CERT_DIR" in os.environ:
         return ssl.create_default_context()

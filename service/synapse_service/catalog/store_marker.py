@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from synapse_service.catalog.blob_files import open_regular
 from synapse_service.durable_files import sync_file, sync_folder
 from synapse_wire.errors import SynapseError
 
@@ -54,12 +55,13 @@ def read_marker(root: Path) -> str | None:
     Raises OSError when the disk doesn't answer.
     """
     try:
-        content = (root / MARKER).read_bytes()
+        with open_regular(root / MARKER) as stream:
+            content = stream.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         return str(json.loads(content)["store_id"])
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return ""
 
 
