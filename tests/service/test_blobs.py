@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from fixtures.expected_warnings import ExpectedWarnings
 from synapse_service.catalog import blobs as module
 from synapse_service.catalog.blob_files import StorageFull
 from synapse_service.catalog.blobs import BlobStore, DigestMismatch
@@ -49,6 +50,23 @@ def test_a_wrong_digest_leaves_nothing_behind_and_reports_both(store: BlobStore)
     assert caught.value.actual.size == 11
     assert list(store.staging.iterdir()) == []
     assert list(store.blobs.iterdir()) == []
+
+
+def test_a_file_that_can_not_be_thrown_away_is_a_mismatch_all_the_same(
+    store: BlobStore, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("staged_file_not_removed")
+    writer = store.writer()
+    writer.write(b"other bytes")
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(DigestMismatch):
+        writer.check("model.safetensors", SHA)
+    (left,) = store.staging.iterdir()
+    assert expected_warnings.fields("staged_file_not_removed") == {"path": str(left), "reason": "Read-only file system"}
 
 
 def test_an_empty_body_has_the_digest_of_nothing(store: BlobStore) -> None:

@@ -17,6 +17,7 @@ import rfc8785
 
 from fixtures.catalog import path_of
 from fixtures.download_desk import RETENTION_MS, DownloadDesk, download_desk
+from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.mirror import Fault
 from fixtures.socket_server import until
 from synapse_service.catalog import download_files
@@ -426,6 +427,41 @@ async def test_a_disk_that_reports_an_error_fails_as_store_failure(
     found = error(await desk.download("alpha"))
     assert (found["code"], found["details"]["reason"]) == ("store_failure", "io_error")
     assert untouched(desk)
+
+
+async def test_a_disk_that_turns_read_only_ends_the_job_although_nothing_can_be_removed(
+    desk: DownloadDesk, monkeypatch: pytest.MonkeyPatch, expected_warnings: ExpectedWarnings
+) -> None:
+    # Goes red when `discard` lets the error out: the job stayed live, and could be neither cancelled nor begun anew.
+    expected_warnings("staged_file_not_removed")
+    write, unlink = BlobWriter.write, Path.unlink
+
+    def refused(path: Path) -> OSError:
+        return OSError(errno.EROFS, "Read-only file system", str(path))
+
+    def writing(writer: BlobWriter, data: bytes) -> None:
+        if list(desk.blobs.staging.iterdir()) and writer.size == 0:  # The second file.
+            raise refused(desk.blobs.staging)
+        write(writer, data)
+
+    def unlinking(path: Path, missing_ok: bool = False) -> None:
+        if path.parent == desk.blobs.staging:
+            raise refused(path)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(BlobWriter, "write", writing)
+    monkeypatch.setattr(Path, "unlink", unlinking)
+    failed = await desk.download("alpha")
+    details = {"reason": "read_only", "path": str(desk.blobs.root)}
+    assert (error(failed)["code"], error(failed)["details"]) == ("store_failure", details)
+    assert desk.downloads.live() == []
+    assert desk.rows()["jobs"] == [(failed.job_id, "failed")]
+    assert (await desk.downloads.cancel(failed.job_id)).state == "failed"
+    monkeypatch.undo()
+    assert len(desk.left_over()) == 1
+    desk.blobs.prepare()  # As the next start does.
+    assert untouched(desk)
+    assert (await desk.download("alpha")).state == "committed"
 
 
 async def test_a_disk_that_is_gone_is_called_that_and_not_a_defect(desk: DownloadDesk, quick_dir: Path) -> None:

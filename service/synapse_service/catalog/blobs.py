@@ -39,9 +39,12 @@ from synapse_service.catalog.blob_files import (
 from synapse_service.catalog.blob_leases import BlobLease, BlobLeases
 from synapse_service.catalog.store_marker import StorageUnavailable, read_marker
 from synapse_service.durable_files import sync_file, sync_folder
+from synapse_service.logs import get_logger
 
 CHUNK_BYTES: Final = 1 << 20
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +144,16 @@ class BlobWriter:
         return blob
 
     def discard(self) -> None:
-        """Throw the file away; harmless after either ending."""
-        if self._stream is not None:
-            with contextlib.suppress(OSError):
-                self._stream.close()
+        """Throw the file away; harmless after either ending. What the disk keeps is removed at the next start."""
+        if self._stream is None or self.published:
+            return
+        with contextlib.suppress(OSError):
+            self._stream.close()
+        try:
             self._path.unlink(missing_ok=True)
+        except OSError as error:
+            # What went wrong before is what has to be told, and whoever cleans up has more to do.
+            _log.warning("staged_file_not_removed", path=str(self._path), reason=error.strerror)
 
     def _open(self) -> BinaryIO:
         if self._stream is None:

@@ -17,8 +17,9 @@ any live     the process ends                failed       at the next boot, as `
 
 The *fence* is one statement in the database that ends a job which hasn't ended; exactly one caller gets it. Whoever
 ends a job otherwise than as committed has its staging emptied, and those blobs removed that it published and that
-nothing else needs. There is one live job for each manifest, however many callers share it, and until it ends it holds
-all files of the entry, so that no collection takes one between the look at what is here and the commit.
+nothing else needs; what a disk in trouble keeps of them goes at the next start. There is one live job for each
+manifest, however many callers share it, and until it ends it holds all files of the entry, so that no collection takes
+one between the look at what is here and the commit.
 
 An end that the disk doesn't take holds in memory and is written later. Nothing here decides which models may be
 downloaded: see ``operations.downloads``.
