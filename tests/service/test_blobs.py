@@ -270,6 +270,16 @@ def test_a_file_that_is_gone_is_told_like_a_corrupt_one(store: BlobStore) -> Non
     assert told == [SHA]
 
 
+def test_a_file_that_was_gone_and_is_back_before_quarantine_stays(store: BlobStore) -> None:
+    told: list[str] = []
+    store.on_quarantine(told.append)
+    corrupt(store)
+    put(store)
+    store.quarantine(SHA)
+    assert store.path(SHA).read_bytes() == CONTENT
+    assert (store.quarantined(), told) == ({}, [])
+
+
 def test_a_file_that_was_mended_between_finding_and_quarantine_stays(store: BlobStore) -> None:
     # Goes red without the comparison of identities in `quarantine`: a repair that ran meanwhile would be undone.
     store.path(SHA).write_bytes(b"corrupt")

@@ -226,6 +226,43 @@ async def test_a_disk_that_can_not_be_written_is_not_taken_for_an_unreadable_sou
         assert (error.code, error.details) == ("store_failure", {"reason": "read_only", "path": str(store.root)})
 
 
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize(
+    ("method", "error", "reason"),
+    [
+        ("verify", OSError(errno.EIO, "Input/output error"), "io_error"),
+        ("find", OSError(errno.EIO, "Input/output error", "blobs/file"), "io_error"),
+        ("quarantine", OSError(errno.EROFS, "Read-only file system", "blobs/file"), "read_only"),
+    ],
+)
+async def test_a_stored_file_that_the_disk_does_not_give_is_a_fault_of_the_disk(
+    mirror: Mirror,
+    fetcher: Fetcher,
+    store: BlobStore,
+    lease: BlobLease,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    expected_warnings: ExpectedWarnings,
+    method: str,
+    error: OSError,
+    reason: str,
+    local: bool,
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    await fetcher.fetch(source(mirror), lease)
+    store.path(SHA).write_bytes(BODY[:-1] + b"\x00")
+    if method == "quarantine":
+        expected_warnings("corrupt_blob")
+    monkeypatch.setattr(store, method, broken)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(BODY)
+    wanted = Source("model", "model.safetensors", SHA, path=path) if local else source(mirror)
+    found = await failure(fetcher, lease, wanted)
+    assert (found.code, found.details) == ("store_failure", {"reason": reason, "path": str(store.root)})
+
+
 async def test_a_disk_that_is_away_is_said_when_a_file_is_fetched(
     mirror: Mirror, fetcher: Fetcher, store: BlobStore, lease: BlobLease
 ) -> None:
@@ -236,9 +273,11 @@ async def test_a_disk_that_is_away_is_said_when_a_file_is_fetched(
     assert not store.root.exists()
 
 
+@pytest.mark.parametrize("place", ["nothing", "cache-of-mine/nothing"])
 async def test_a_source_that_can_not_be_read_is_the_callers_to_mend(
-    fetcher: Fetcher, lease: BlobLease, tmp_path: Path
+    fetcher: Fetcher, store: BlobStore, lease: BlobLease, tmp_path: Path, place: str
 ) -> None:
-    wanted = Source("model", "model.safetensors", SHA, path=tmp_path / "nothing")
+    assert store.root == tmp_path / "cache"  # The second place only begins with the same letters.
+    wanted = Source("model", "model.safetensors", SHA, path=tmp_path / place)
     error = await failure(fetcher, lease, wanted)
     assert (error.code, error.details) == ("invalid_request", {"field": "files.model"})

@@ -190,6 +190,19 @@ async def test_a_blob_that_can_not_be_read_is_refused_naming_it(bench: Bench, mo
     assert error.details == {"model_id": "m", "file": "config.json", "reason": "unreadable"}
 
 
+async def test_a_corrupt_blob_that_can_not_be_put_aside_is_refused_all_the_same(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(bench.blobs, "quarantine", read_only)
+    path = bench.blob("model")
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+    error = await bench.refusal()
+    assert (error.code, (error.details or {})["recovery_op"]) == ("artifact_invalid", "model.load")
+
+
 async def test_the_tokenizer_needs_its_own_file_alone(bench: Bench) -> None:
     bench.blob("model").unlink()
     tokenizer = await bench.loader.load_tokenizer(bench.model)

@@ -279,13 +279,14 @@ class BlobStore:
     def quarantine(self, sha256: str) -> None:
         """Take a file that :meth:`verify` found corrupt, or gone, out of the store, and tell those who rely on it.
 
-        It is kept aside under its name so that it can be looked at. A file that has been replaced since is left alone.
+        It is kept aside under its name so that it can be looked at. A file that has been replaced since, or put back,
+        is left alone.
         """
         self.require_present()
         path = self.path(sha256)
         corrupt = self._found_corrupt.pop(sha256, None)
         status = regular(path)
-        if corrupt is not None and status is not None and identity(status) != corrupt:
+        if status is not None and (corrupt is None or identity(status) != corrupt):
             return
         self._quarantine.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):

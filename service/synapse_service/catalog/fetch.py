@@ -31,7 +31,11 @@ class Fetcher:
         self._bodies = bodies
 
     async def fetch(self, source: Source, lease: BlobLease) -> Blob:
-        """One file as a blob that ``lease`` holds; raises ``artifact_invalid`` or ``download_failed`` naming it."""
+        """One file as a blob that ``lease`` holds; raises ``artifact_invalid`` or ``download_failed`` naming it.
+
+        What can't be read on this disk is ``invalid_request`` naming its field, and a fault of the disk that holds
+        the models ``store_failure``.
+        """
         if source.sha256 is not None:
             lease.add(source.sha256)
             known = await self._stored(source.sha256, source.name)
@@ -46,7 +50,7 @@ class Fetcher:
         except StorageFull as error:
             raise storage_full(source.name, error) from error
         except OSError as error:
-            if source.path is None or str(error.filename).startswith(str(self._blobs.root)):
+            if source.path is None or self._is_ours(error):
                 raise disk_failure(error, self._blobs) from error
             raise SynapseError(
                 "invalid_request",
@@ -56,6 +60,12 @@ class Fetcher:
             ) from error
 
     async def _stored(self, sha256: str, name: str) -> Blob | None:
+        try:
+            return await self._proven(sha256, name)
+        except OSError as error:  # The source has not been looked at yet.
+            raise disk_failure(error, self._blobs) from error
+
+    async def _proven(self, sha256: str, name: str) -> Blob | None:
         known = self._blobs.find(sha256)
         if known is None:
             return None
@@ -67,6 +77,10 @@ class Fetcher:
             self._blobs.quarantine(sha256)
             return None
         return known
+
+    def _is_ours(self, error: OSError) -> bool:
+        """True for a fault of the store, which always names its file; reading a source may name none."""
+        return error.filename is not None and Path(error.filename).is_relative_to(self._blobs.root)
 
     async def _adopt(self, path: Path, sha256: str | None, lease: BlobLease) -> Blob:
         abandoned = threading.Event()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -175,8 +175,9 @@ class Loader:
         try:
             return self._blobs.verify(file.sha256, file.size, file.name)
         except DigestMismatch as error:
-            # Takes it out of the store, and tells those who count on it.
-            self._blobs.quarantine(file.sha256)
+            # Takes it out of the store, and tells those who count on it. What the disk doesn't let go is found again.
+            with suppress(OSError):
+                self._blobs.quarantine(file.sha256)
             raise digest_refusal(error, model.recovery_op) from error
         except OSError as error:
             raise SynapseError(
