@@ -135,6 +135,19 @@ async def test_a_server_that_gives_no_rest_has_the_file_begun_anew(desk: Desk, f
     assert desk.mirror.asked("/m") == asked if fault == "ignore_range" else [*asked, None]
 
 
+async def test_a_range_with_more_digits_than_any_file_has_is_another_part(desk: Desk) -> None:
+    desk.mirror.plan["/m"] = ["early_close", "long_range"]
+    assert desk.publish(await desk.fetch()) == BODY
+    assert desk.mirror.asked("/m") == [None, f"bytes={SIX_TENTHS}-", None]
+
+
+async def test_an_etag_that_could_not_be_sent_back_is_none(desk: Desk) -> None:
+    desk.mirror.etag = '"\xe9"'
+    desk.mirror.plan["/m"] = ["early_close"]
+    assert desk.publish(await desk.fetch()) == BODY
+    assert [headers.get("If-Range") for _, headers in desk.mirror.requests] == [None, None]
+
+
 async def test_a_file_that_changed_on_the_server_is_begun_anew(desk: Desk) -> None:
     desk.mirror.plan["/m"] = ["early_close"]
     desk.mirror.files["/m"] = b"x" * len(BODY)
@@ -246,6 +259,20 @@ async def test_the_pause_may_be_named_as_a_moment(desk: Desk) -> None:
     desk.mirror.status, desk.mirror.retry_after, desk.mirror.busy_times = 503, moment, 1
     assert desk.publish(await desk.fetch()) == BODY
     assert desk.pauses == [9.0]
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
+        "Mon, 01 Jan 99999999999 00:00:00 GMT",
+        "soon",
+    ],
+)
+async def test_a_pause_that_nobody_understands_counts_as_none(desk: Desk, moment: str) -> None:
+    desk.mirror.status, desk.mirror.busy_times, desk.mirror.retry_after = 503, 1, moment
+    assert desk.publish(await desk.fetch()) == BODY
+    assert desk.pauses == [0.5]
 
 
 async def test_a_busy_server_that_names_no_pause_is_asked_again_with_growing_ones(desk: Desk) -> None:
@@ -436,13 +463,46 @@ async def test_the_range_goes_to_wherever_the_file_is(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["http://192.0.2.1/m", "ftp://127.0.0.1/m", "file:///etc/passwd", "https://[broken/m", ""]
+    "target",
+    [
+        "http://192.0.2.1/m",
+        "ftp://127.0.0.1/m",
+        "file:///etc/passwd",
+        "https://[broken/m",
+        "https://host.invalid:99999/m",
+        "https://a..invalid/m",
+        f"https://{'a' * 64}.invalid/m",
+        "https:///m",
+        "",
+    ],
 )
 async def test_a_redirect_to_a_place_without_tls_or_to_nowhere_is_not_followed(desk: Desk, target: str) -> None:
+    # A credential is held, so that the place is compared with the one that it is for.
     desk.mirror.redirects = {"/here": target}
+    desk.mirror.gated = "secret"
+    desk.tokens[desk.mirror.base + "/here"] = "secret"
     error = await desk.failure(path="/here")
     assert error.details == {"file": "model.safetensors", "reason": "network", "http_status": None}
     assert "redirected" in error.message
+
+
+@pytest.mark.parametrize("host", ["a..invalid", f"{'a' * 64}.invalid", f"{'ä' * 64}.invalid"])
+@pytest.mark.parametrize("at", ["base", "proxy"])
+async def test_a_setting_with_a_host_that_can_not_be_looked_up_is_told(desk: Desk, host: str, at: str) -> None:
+    if at == "proxy":
+        desk.proxy = f"http://{host}:3128"
+    error = await desk.failure(url=None if at == "proxy" else f"https://{host}/m")
+    assert error.details == {"file": "model.safetensors", "reason": "network", "http_status": None}
+    assert error.message == "the address of model.safetensors can't be read, or that of the proxy"
+
+
+async def test_a_proxy_of_the_environment_that_is_no_address_is_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://[broken:3128")
+    error = await desk.failure()
+    assert error.details == {"file": "model.safetensors", "reason": "network", "http_status": None}
+    assert "the environment names a proxy" in error.message
 
 
 async def test_a_proxy_of_the_settings_is_used(desk: Desk) -> None:

@@ -99,10 +99,16 @@ def test_a_hub_model_needs_a_repository(repo: str | None) -> None:
         ("url", "https://[broken/model.safetensors", "files.model.url"),
         ("url", "https://h.example:port/model.safetensors", "files.model.url"),
         ("url", "https://user:p#w@h.example/model.safetensors", "files.model.url"),
+        ("url", "https:///model.safetensors", "files.model.url"),
+        ("url", "https://h..example/model.safetensors", "files.model.url"),
+        ("url", "https://.example/model.safetensors", "files.model.url"),
+        ("url", f"https://{'h' * 64}.example/model.safetensors", "files.model.url"),
+        ("url", "https://h .example/model.safetensors", "files.model.url"),
         ("file", "file://elsewhere/model.safetensors", "files.model.url"),
         ("file", "file:///models/../etc/passwd", "files.model.url"),
         ("file", "file:///models/%2e%2e/etc/passwd", "files.model.url"),
         ("file", "/models/model.safetensors", "files.model.url"),
+        ("file", "file:///models/model%00.safetensors", "files.model.url"),
     ],
 )
 def test_a_place_that_is_not_pinned_or_not_ours_is_refused(source: str, url: str, field: str) -> None:
@@ -112,6 +118,23 @@ def test_a_place_that_is_not_pinned_or_not_ours_is_refused(source: str, url: str
         files[role] = {"url": f"{scheme}/{role}.json", "sha256": SHA}
     error = refusal(request(source=source, files=files))
     assert (error.level, error.details) == ("channel", {"field": field})
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "h.example",
+        "h.example.",
+        f"{'h' * 63}.example",
+        "h.example:8443",
+        "[2001:db8::1]",
+        "bücher.example",
+        "a_b.example",
+    ],
+)
+def test_every_host_that_can_be_looked_up_is_taken(host: str) -> None:
+    files = {role: {"url": f"https://{host}/{role}", "sha256": SHA} for role in ("model", "tokenizer", "config")}
+    assert check(request(source="url", files=files), cpu_lanes=True, reserved_ids=RESERVED_IDS).source == "url"
 
 
 @pytest.mark.parametrize("url", ["../other/model.safetensors", "/model.safetensors", "model.safetensors?x=1", "m#f"])

@@ -72,7 +72,7 @@ MAX_PAUSE_S: Final = 60.0
 """A server that asks for a longer pause is believed, and the file given up."""
 
 _HEADERS: Final = {"Accept-Encoding": "identity", "User-Agent": "synapse"}
-_CONTENT_RANGE: Final = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)\Z")
+_CONTENT_RANGE: Final = re.compile(r"bytes (?:(\d{1,19})-\d+|\*)/(\d{1,19}|\*)\Z")
 
 _log = get_logger(__name__)
 
@@ -179,8 +179,9 @@ class BodyFetcher:
         except TimeoutError as error:
             seconds = round(self._no_byte_timeout_s)
             raise fetch_failed(name, "network", f"no byte of {name} arrived for {seconds} s") from error
-        except aiohttp.InvalidURL as error:
-            raise fetch_failed(name, "network", f"{name} is redirected to an address that can't be read") from error
+        except (aiohttp.InvalidURL, UnicodeError) as error:  # The second is raised where a host is looked up.
+            message = f"the address of {name} can't be read, or that of the proxy"
+            raise fetch_failed(name, "network", message) from error
         except aiohttp.ClientConnectorError as error:
             failure = fetch_failed(name, "network", f"fetching {name} failed: {error}")
             # An address that was never reached is most likely wrong, and the person waits for the answer.
@@ -235,7 +236,8 @@ class BodyFetcher:
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise fetch_failed(name, "network", f"the server compressed {name}, which was not asked for")
         etag = response.headers.get("ETag", "")
-        arrival.etag = etag if etag.startswith('"') else None
+        # One that isn't ASCII could not be sent back.
+        arrival.etag = etag if etag.startswith('"') and etag.isascii() else None
         return True
 
     async def _open(
@@ -257,8 +259,9 @@ class BodyFetcher:
             try:
                 url = urljoin(url, location)
                 permitted = may_be_fetched(url)
-            except ValueError:
-                permitted = False
+            except ValueError as error:
+                message = f"{file.name} is redirected to an address that can't be read"
+                raise fetch_failed(file.name, "network", message) from error
             if not permitted:
                 raise fetch_failed(file.name, "network", f"{file.name} is redirected to a place that is not HTTPS")
         raise fetch_failed(file.name, "network", f"{file.name} is redirected more than {MAX_REDIRECTS} times")
@@ -267,7 +270,12 @@ class BodyFetcher:
         self, session: aiohttp.ClientSession, arrival: _Arrival, url: str, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
         arrival.asked = url
-        proxy, proxy_headers = self._proxy_for(url)
+        try:
+            proxy, proxy_headers = self._proxy_for(url)
+        except ValueError as error:
+            name = arrival.file.name
+            message = f"{name} can't be fetched: the environment names a proxy whose address can't be read"
+            raise fetch_failed(name, "network", message) from error
         return await session.get(
             url,
             allow_redirects=False,
@@ -310,9 +318,9 @@ class BodyFetcher:
             return float(text)
         try:
             moment = email.utils.parsedate_to_datetime(text)
-        except ValueError:
+            return max(0.0, moment.timestamp() - self._clock.wall_ms() / 1000)
+        except (ValueError, OverflowError):  # Not a moment, or one before the first year or after the last.
             return None
-        return max(0.0, moment.timestamp() - self._clock.wall_ms() / 1000)
 
     async def _trusted(self, ca_file: str | None) -> ssl.SSLContext:
         """Whom to believe; kept a while, because reading a system's certificates takes a twentieth of a second."""

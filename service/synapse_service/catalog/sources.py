@@ -52,9 +52,17 @@ def origin_text(url: str) -> str:
 
 
 def may_be_fetched(url: str) -> bool:
-    """True for HTTPS, and for plain HTTP to this machine. Raises ValueError for what is no URL."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+    """True for HTTPS, and for plain HTTP to this machine. Raises ValueError for what is no URL, or names no host."""
+    scheme, host, _ = origin(url)
+    if not can_be_host(host):
+        raise ValueError("the URL has no host, or one that can't be looked up")
+    return scheme == "https" or (scheme == "http" and is_loopback(host))
+
+
+def can_be_host(host: str) -> bool:
+    """False for what nobody can look up: every label of a name has 1 to 63 characters, and none is a space."""
+    labels = host.removesuffix(".").split(".")
+    return all(0 < len(label) < 64 and label.isprintable() and " " not in label for label in labels)
 
 
 def is_loopback(host: str) -> bool:

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from synapse_engines.templates import TEMPLATES
-from synapse_service.catalog.sources import Role, Source, is_loopback
+from synapse_service.catalog.sources import Role, Source, can_be_host, is_loopback
 from synapse_service.lanes.device_gate import BACKENDS
 from synapse_service.lanes.fingerprint import FINGERPRINT_PREFIX
 from synapse_wire import params as p
@@ -172,6 +172,8 @@ def _check_file(source: str, spec: p.FileSpec, field: str) -> None:
             raise invalid_params(f"source {source} takes no file: URL", f"{field}.url")
         if host not in ("", "localhost") or not parts.path.startswith("/") or ".." in segments:
             raise invalid_params("a file: URL needs an absolute path on this machine, without ..", f"{field}.url")
+        if "\0" in unquote(parts.path):
+            raise invalid_params("no file has a NUL character in its path", f"{field}.url")
         return
     if not parts.scheme:
         if source != "hf":
@@ -180,6 +182,8 @@ def _check_file(source: str, spec: p.FileSpec, field: str) -> None:
             raise invalid_params("not a path inside the repository", f"{field}.url")
     elif parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise invalid_params("only https is fetched (http only from this machine)", f"{field}.url")
+    elif not can_be_host(host):
+        raise invalid_params("the URL has no host, or one that can't be looked up", f"{field}.url")
     if parts.username is not None or parts.password is not None:
         raise invalid_params("a URL must not carry credentials", f"{field}.url")
     if _FLOATING.search(unquote(parts.path)):
