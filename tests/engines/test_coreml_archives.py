@@ -139,6 +139,15 @@ def test_another_packing_is_refused(tmp_path: Path) -> None:
     assert "packed in a way" in refusal(zipped(bundle_files(128), zipfile.ZIP_BZIP2), tmp_path)
 
 
+@pytest.mark.parametrize(("directory", "at", "offset"), [(b"PK\x01\x02", 42, 1 << 31), (b"PK\x05\x06", 16, 1 << 31)])
+def test_a_member_outside_the_archive_is_refused(directory: bytes, at: int, offset: int, tmp_path: Path) -> None:
+    """The offset of a member lies behind the end, or that of the directory puts every member before the beginning."""
+    data = bytearray(zipped(bundle_files(128)))
+    begin = data.index(directory) + at
+    data[begin : begin + 4] = offset.to_bytes(4, "little")
+    assert "outside of it" in refusal(bytes(data), tmp_path)
+
+
 @pytest.mark.parametrize("cut", [lambda data: b"", lambda data: b"not a zip", lambda data: data[:-30]])
 def test_what_is_no_archive_is_refused(cut: Callable[[bytes], bytes], tmp_path: Path) -> None:
     assert "not a sound zip archive" in refusal(cut(zipped(bundle_files(128))), tmp_path)

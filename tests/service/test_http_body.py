@@ -135,6 +135,19 @@ async def test_a_server_that_gives_no_rest_has_the_file_begun_anew(desk: Desk, f
     assert desk.mirror.asked("/m") == asked if fault == "ignore_range" else [*asked, None]
 
 
+async def test_a_rest_of_another_version_is_not_added_to_the_part_that_is_here(desk: Desk) -> None:
+    # Goes red without the comparison of ETags: the two halves would be a file that never was.
+    desk.mirror.plan["/m"] = ["early_close", "any_version"]
+    desk.mirror.files["/m"] = b"x" * len(BODY)
+
+    async def change(seconds: float) -> None:
+        desk.mirror.files["/m"], desk.mirror.etag = BODY, '"v2"'
+
+    desk._sleep = change  # type: ignore[method-assign]
+    assert desk.publish(await desk.fetch()) == BODY
+    assert desk.mirror.asked("/m") == [None, f"bytes={SIX_TENTHS}-", None]
+
+
 async def test_a_range_with_more_digits_than_any_file_has_is_another_part(desk: Desk) -> None:
     desk.mirror.plan["/m"] = ["early_close", "long_range"]
     assert desk.publish(await desk.fetch()) == BODY

@@ -93,6 +93,8 @@ def listing(archive: zipfile.ZipFile, archive_bytes: int) -> Listing:
     folders: set[str] = set()
     for info in infos:
         path = _path(info)
+        if not 0 <= info.header_offset < archive_bytes:
+            raise _refused(f"{info.filename!r} lies outside of it")
         if info.is_dir() or _of_the_finder(path):
             continue
         above = {_on_a_mac(parent) for parent in path.parents}

@@ -81,11 +81,11 @@ def _arrays(described: dict[str, Any], key: str) -> dict[str, list[int]]:
     for each in schema if isinstance(schema, list) else []:
         if not isinstance(each, dict) or each.get("type") != "MultiArray" or not isinstance(each.get("name"), str):
             raise ArtifactError("bad_package", f"{key} holds something else than named arrays")
-        if str(each.get("hasShapeFlexibility", "0")) != "0":
+        if each.get("hasShapeFlexibility", "0") not in ("0", 0):
             raise ArtifactError("bad_package", f"{each['name']} has no fixed shape: a bucket needs one")
         try:
             shape = json.loads(str(each.get("shape")))
-        except ValueError:
+        except (ValueError, RecursionError):
             shape = None
         if not isinstance(shape, list) or not all(type(size) is int and 0 < size < 1 << 31 for size in shape):
             raise ArtifactError("bad_package", f"{each['name']} has no readable shape")

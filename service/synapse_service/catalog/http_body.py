@@ -5,7 +5,8 @@ what is there    what the server does                        what happens
 ===============  ==========================================  =======================================================
 nothing          200                                         the body is taken
 a part           206 that begins where the part ends         the rest is added
-a part           206 that begins elsewhere, or 416           the file begins anew
+a part           206 that begins elsewhere, or is of         the file begins anew
+                 another version, or 416
 a part           200: it ignores the range, or the file      the file begins anew with this body
                  changed
 all of it        416, where nobody said how long the file    the file is complete
@@ -213,7 +214,7 @@ class BodyFetcher:
 
     async def _accept(self, arrival: _Arrival, response: aiohttp.ClientResponse, offset: int) -> bool:
         """Look at the head of a reply: True if its body is to be taken, False if the file is complete without it."""
-        name, status = arrival.file.name, response.status
+        name, status, etag = arrival.file.name, response.status, _strong_etag(response)
         if status == 200:
             if offset:
                 await arrival.begin_anew()
@@ -221,6 +222,9 @@ class BodyFetcher:
             if _range_start(response) != offset:
                 await arrival.begin_anew()
                 raise _Interrupted(fetch_failed(name, "network", f"the server sent another part of {name}"))
+            if None not in (arrival.etag, etag) and etag != arrival.etag:  # It took no notice of If-Range.
+                await arrival.begin_anew()
+                raise _Interrupted(fetch_failed(name, "network", f"{name} changed on the server while it arrived"))
         elif status == 416 and offset:
             if arrival.file.size is None and _total(response) == offset:
                 return False
@@ -235,9 +239,7 @@ class BodyFetcher:
             raise failure
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise fetch_failed(name, "network", f"the server compressed {name}, which was not asked for")
-        etag = response.headers.get("ETag", "")
-        # One that isn't ASCII could not be sent back.
-        arrival.etag = etag if etag.startswith('"') and etag.isascii() else None
+        arrival.etag = etag
         return True
 
     async def _open(
@@ -350,6 +352,12 @@ class BodyFetcher:
             read_bufsize=CHUNK_BYTES,
         ) as session:
             yield session
+
+
+def _strong_etag(response: aiohttp.ClientResponse) -> str | None:
+    etag = response.headers.get("ETag", "")
+    # One that isn't ASCII could not be sent back.
+    return etag if etag.startswith('"') and etag.isascii() else None
 
 
 def _range_start(response: aiohttp.ClientResponse) -> int | None:
