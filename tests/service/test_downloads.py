@@ -6,6 +6,8 @@ import asyncio
 import errno
 import hashlib
 import os
+import shutil
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -389,6 +391,30 @@ async def test_what_another_download_still_has_to_write_is_not_free(
     assert error(await desk.status(refused))["details"]["reason"] == "storage_full"
     gate.set()
     assert (await desk.end(running)).state == "committed"
+
+
+@pytest.mark.parametrize("room_for", [1, 2])
+async def test_of_downloads_that_begin_together_only_those_are_accepted_that_fit_together(
+    desk: DownloadDesk, monkeypatch: pytest.MonkeyPatch, room_for: int
+) -> None:
+    # Goes red when a job counts only once it downloads, or when the promises are added up before the disk has answered.
+    free(monkeypatch, room_for * desk.small.size("alpha") + download_files.RESERVE_BYTES + 1000)
+    usage, both = shutil.disk_usage, threading.Barrier(2)
+
+    def asked_together(path: Path) -> Any:
+        both.wait(20)
+        return usage(path)
+
+    monkeypatch.setattr(download_files.shutil, "disk_usage", asked_together)
+    gates = [desk.mirror.hold(path_of(catalog_id, "config")) for catalog_id in ("alpha", "beta")]
+    jobs = [(await desk.start(catalog_id)).job_id for catalog_id in ("alpha", "beta")]
+    async with asyncio.timeout(20):
+        while len(desk.ended) < 2 - room_for or any(job.state == "queued" for job in desk.downloads.live()):  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+    for gate in gates:
+        gate.set()
+    states = [(await desk.end(job_id)).state for job_id in jobs]
+    assert sorted(states) == ["committed"] * room_for + ["failed"] * (2 - room_for)
 
 
 def free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:

@@ -37,16 +37,22 @@ class DownloadFiles:
         digests = set(await disk_work(missing_files, self._blobs, entry))
         return [file for _, file in entry.spec.files.by_role() if file.sha256 in digests]
 
-    async def require_space(self, job: LiveDownload, wanted: Sequence[PinnedFile], promised_bytes: int) -> None:
-        """Refuse what can't fit beside the ``promised_bytes`` that other downloads still have to write."""
+    async def require_space(
+        self, entry: CatalogEntry, wanted: Sequence[PinnedFile], promised_bytes: Callable[[], int]
+    ) -> None:
+        """Refuse what can't fit beside the ``promised_bytes`` that other downloads still have to write.
+
+        They are asked for when the disk has answered, and between that and the return no other download has its turn.
+        """
+        needed = sum(file.size for file in wanted)
         usage = await disk_work(shutil.disk_usage, self._blobs.root)
-        free = usage.free - promised_bytes
-        if free < job.bytes_total + RESERVE_BYTES:
+        free = usage.free - promised_bytes()
+        if free < needed + RESERVE_BYTES:
             largest = max(wanted, key=lambda file: file.size)
             raise fetch_failed(
                 largest.path,
                 "storage_full",
-                f"{job.entry.id} needs {job.bytes_total >> 20} MiB and {max(free, 0) >> 20} MiB are free in "
+                f"{entry.id} needs {needed >> 20} MiB and {max(free, 0) >> 20} MiB are free in "
                 f"{self._blobs.root}; free some space and try again",
             )
 

@@ -68,7 +68,8 @@ class LiveDownload:
 
     ``ending`` is true once its work is over or was told to stop: what remains is to clean up, which nothing may
     interrupt. ``verifies`` is true from the moment in which its blobs may be written down or in the store.
-    ``bytes_done`` and ``bytes_total`` are about the files that have to be fetched; ``staged`` are those that have come.
+    ``bytes_done`` and ``bytes_total`` are about the files that have to be fetched, and the second is 0 until they were
+    found to fit on the disk; ``staged`` are the files that have come.
     """
 
     job_id: str
@@ -88,8 +89,8 @@ class LiveDownload:
 
     @property
     def remaining_bytes(self) -> int:
-        """Bytes that are still to be written to the disk."""
-        return self.bytes_total - self.bytes_done if self.state == "downloading" else 0
+        """Bytes that are still to be written to the disk, from the moment in which they were found to fit there."""
+        return 0 if self.state in TERMINAL else self.bytes_total - self.bytes_done
 
     def progress(self, bytes_done: int) -> None:
         """So many bytes are here. The number never falls, although a file may have to begin anew."""

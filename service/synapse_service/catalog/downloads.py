@@ -233,9 +233,9 @@ class Downloads:
         if not wanted:
             await self._commit(job, "queued")
             return
-        job.bytes_total = sum(file.size for file in wanted)
-        promised_bytes = sum(other.remaining_bytes for other in self.live() if other is not job)
-        await self._files.require_space(job, wanted, promised_bytes)
+        bytes_total = sum(file.size for file in wanted)
+        await self._files.require_space(job.entry, wanted, lambda: sum(each.remaining_bytes for each in self.live()))
+        job.bytes_total = bytes_total  # At once: whoever looks for space after this one has to leave so much of it.
         await self._set_downloading(job)
         await self._files.fetch(job, wanted, lambda: self._publish(job, False))
         digests = [staged.file.sha256 for staged in job.staged]
