@@ -16,6 +16,7 @@ from fixtures.lanes import until
 from fixtures.onboarding_desk import OnboardingDesk
 from fixtures.service_process import file_manifest
 from synapse_engines.composition import Single
+from synapse_service.lanes import onboarding
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import JobStatus
@@ -166,6 +167,19 @@ async def test_a_limit_that_the_model_can_not_have_is_refused_with_both_numbers(
 
 async def test_a_limit_of_one_token_beside_the_special_ones_is_enough(desk: OnboardingDesk) -> None:
     assert (await desk.load(max_tokens=3)).state == "done"
+
+
+async def test_a_disk_that_fails_while_the_files_are_looked_at_is_told_as_such(
+    desk: OnboardingDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(onboarding, "examine", broken)
+    error = failure(await desk.load())
+    details = {"reason": "io_error", "path": str(desk.blobs.root)}
+    assert (error["code"], error["details"]) == ("store_failure", details)
+    assert desk.rows() == []
 
 
 async def test_a_model_whose_first_load_fails_is_not_registered(desk: OnboardingDesk) -> None:

@@ -16,6 +16,7 @@ from synapse_service.admission.leases import LeaseBook
 from synapse_service.catalog.blob_leases import BlobLease
 from synapse_service.catalog.blobs import BlobStore
 from synapse_service.catalog.fetch import Fetcher
+from synapse_service.catalog.refusals import disk_failure
 from synapse_service.catalog.sources import Role
 from synapse_service.jobs.book import JobBook
 from synapse_service.jobs.live import LiveJob
@@ -125,6 +126,9 @@ class Onboarding:
                 files[file.role] = file
             job.progress(done, job.items_total)
         paths = {role: self._blobs.path(file.sha256) for role, file in files.items()}
-        registration = await asyncio.to_thread(examine, manifest, files, paths, extra)
+        try:
+            registration = await asyncio.to_thread(examine, manifest, files, paths, extra)
+        except OSError as error:
+            raise disk_failure(error, self._blobs) from error
         job.progress(len(wanted) + 1, job.items_total)
         return registration
