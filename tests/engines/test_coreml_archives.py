@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import stat
 import zipfile
 from collections.abc import Callable
@@ -228,6 +229,16 @@ def test_a_flipped_byte_inside_a_member_is_found_and_leaves_nothing(tmp_path: Pa
         archives.materialise(path, sha256_of(path), tmp_path / "packages")
     assert caught.value.reason == "bad_archive"
     assert list((tmp_path / "packages").iterdir()) == []
+
+
+def test_a_folder_that_is_being_filled_says_whose_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds it later removes it only if that process is gone."""
+    seen: list[Path] = []
+    monkeypatch.setattr(archives.os, "fsync", lambda _: seen.extend((tmp_path / "packages").iterdir()))
+    path = write_package(tmp_path, 128)
+    archives.materialise(path, sha256_of(path), tmp_path / "packages")
+    (folder,) = set(seen)
+    assert folder.name.startswith(f".unpacking-{os.getpid()}-")
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,12 @@ def register(desk: DownloadDesk, model_id: str, *digests: str) -> None:
     desk.store.write_sync(step)
 
 
+def ended_process() -> int:
+    """The id of a process that has just ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        return ended.pid
+
+
 async def collected(desk: DownloadDesk) -> tuple[set[str], int]:
     found, _ = await desk.collector.collect()
     return set(found.digests), found.freed_bytes
@@ -69,6 +78,17 @@ async def test_files_that_nobody_needs_go_and_their_bytes_are_counted(desk: Down
     assert desk.stored() == desk.files("alpha")
     assert await collected(desk) == (set(), 0)
     assert desk.left_over() == []
+
+
+async def test_what_a_dead_worker_was_unpacking_goes_and_what_a_living_one_is_stays(desk: DownloadDesk) -> None:
+    folders = {pid: desk.blobs.packages / f".unpacking-{pid}-abc" for pid in (ended_process(), os.getpid())}
+    for folder in folders.values():
+        (folder / "model.mlmodelc").mkdir(parents=True)
+        (folder / "model.mlmodelc" / "model.mil").write_bytes(bytes(1000))
+    assert (await desk.collector.survey()).reclaimable_bytes == 1000
+    assert await collected(desk) == (set(), 1000)
+    assert list(desk.blobs.packages.iterdir()) == [folders[os.getpid()]]
+    assert (await desk.collector.survey()).reclaimable_bytes == 0
 
 
 @pytest.mark.parametrize("kind", ["registration", "install", "pin", "loaded", "job"])

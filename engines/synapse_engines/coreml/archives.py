@@ -26,6 +26,8 @@ from typing import Final
 from synapse_engines.errors import ArtifactError, StorageError
 
 SUFFIX: Final = ".mlmodelc"
+UNPACKING: Final = ".unpacking-"
+"""Begins the name of a folder that is being filled; the id of the process that does it comes next, then a dash."""
 
 MAX_MEMBERS: Final = 4096
 MAX_UNPACKED_BYTES: Final = 8 << 30
@@ -129,7 +131,7 @@ def materialise(archive_path: Path, sha256: str, root: Path) -> Path:
 
     The path depends on the archive's bytes alone, because Core ML keeps what it compiled by path. A folder that is
     there already is compared with the archive byte for byte, and put right if it differs. A crash leaves nothing under
-    the final name.
+    the final name, and what it leaves under another says whose it was, see :data:`UNPACKING`.
 
     Raises:
         ArtifactError: `wrong_digest` if the archive is not the one named, `bad_archive` if it can't be unpacked.
@@ -158,7 +160,7 @@ def materialise(archive_path: Path, sha256: str, root: Path) -> Path:
 
 def _unpack(home: Path, found: Listing, archive: zipfile.ZipFile) -> None:
     home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=home.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=f"{UNPACKING}{os.getpid()}-", dir=home.parent))
     try:
         for path, info in found.members:
             target = temporary.joinpath(*path.parts)

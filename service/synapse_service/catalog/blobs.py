@@ -1,12 +1,12 @@
 """The content-addressed store of model files: one file per SHA-256, verified before a worker maps it.
 
 ``<root>/blobs/<sha256>`` holds whole, verified files; ``<root>/staging`` holds files that are still arriving. A file
-becomes a blob by a rename after its bytes are on disk, so a blob name never stands for half a file, and staging can
-be emptied whenever no writer is alive. ``<root>/packages/<sha256>`` is what a worker unpacked from a blob, and goes
-when the blob does. A file leaves in two steps: a rename into ``<root>/condemned``, which can be
-taken back, then the removal. ``<root>/quarantine`` keeps corrupt files. Only regular files count as blobs; links and
-folders that somebody put there are never followed. Whether the folder is a store at all is told by its marker, see
-``store_marker``.
+becomes a blob by a rename after its bytes are on disk, so a blob name never stands for half a file, and staging can be
+emptied whenever no writer is alive. ``<root>/packages/<sha256>`` is what a worker unpacked from a blob, and goes when
+the blob does; what one that has died was unpacking goes with the next collection. A file leaves in two steps: a rename
+into ``<root>/condemned``, which can be taken back, then the removal. ``<root>/quarantine`` keeps corrupt files. Only
+regular files count as blobs; links and folders that somebody put there are never followed. Whether the folder is a
+store at all is told by its marker, see ``store_marker``.
 
 All functions block, except making a writer; the service calls them from worker threads. One service at a time may use
 a root.
@@ -23,6 +23,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
 
+import psutil
+
+from synapse_engines.coreml.archives import UNPACKING
 from synapse_service.catalog.blob_files import (
     DIGEST,
     BlobError,
@@ -228,6 +231,22 @@ class BlobStore:
     def staged_bytes(self) -> int:
         """Bytes of files that are arriving."""
         return sum(status.st_size for path in self.staging.iterdir() if (status := regular(path)) is not None)
+
+    def abandoned_bytes(self) -> int:
+        """Bytes of what workers were unpacking when they died."""
+        return sum(map(tree_bytes, self._abandoned()))
+
+    def remove_abandoned(self) -> int:
+        """Remove what workers were unpacking when they died; the bytes that this gives back."""
+        return sum(map(remove_tree, self._abandoned()))
+
+    def _abandoned(self) -> list[Path]:
+        found = []
+        for folder in self.packages.glob(f"{UNPACKING}*"):
+            process = folder.name.removeprefix(UNPACKING).partition("-")[0]
+            if not process.isdecimal() or not psutil.pid_exists(int(process)):
+                found.append(folder)
+        return found
 
     def writer(self) -> BlobWriter:
         """A new file in the staging area."""

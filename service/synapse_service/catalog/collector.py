@@ -38,16 +38,25 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The store at one moment: the size of each file, those that are corrupt and kept aside, and who needs what."""
+    """The store at one moment: the size of each file, those that are corrupt and kept aside, and who needs what.
+
+    ``abandoned_bytes`` are those of packages that a dead worker was unpacking.
+    """
 
     sizes: dict[str, int]
     quarantined: dict[str, int]
     holders: dict[str, list[BlobHolder]]
+    abandoned_bytes: int
 
     @property
     def unneeded(self) -> dict[str, int]:
         """The files that nobody needs."""
         return {sha256: size for sha256, size in self.sizes.items() if sha256 not in self.holders}
+
+    @property
+    def reclaimable_bytes(self) -> int:
+        """What a collection would give back."""
+        return sum(self.unneeded.values()) + sum(self.quarantined.values()) + self.abandoned_bytes
 
 
 class Collector:
@@ -112,7 +121,10 @@ class Collector:
         return result, Collected(tuple(each.sha256 for each in condemned), sum(freed))
 
     async def collect(self) -> tuple[Collected, Survey]:
-        """Remove every file that nobody needs, and the corrupt ones; returns what went, and what is there now."""
+        """Remove every file that nobody needs, the corrupt ones, and what dead workers left.
+
+        Returns what went, and what is there now.
+        """
         with self._blobs.leases.using(), self._disk_failures():
             sizes = await disk_work(self._blobs.sizes)
             _, collected = await self._remove(lambda: (None, sizes))
@@ -120,6 +132,7 @@ class Collector:
             for sha256 in await disk_work(self._blobs.quarantined):
                 digests.append(sha256)
                 freed += await disk_work(self._blobs.forget_quarantined, sha256)
+            freed += await disk_work(self._blobs.remove_abandoned)
             survey = await self._survey()
         return Collected(tuple(digests), freed), survey
 
@@ -131,9 +144,10 @@ class Collector:
     async def _survey(self) -> Survey:
         sizes = await disk_work(self._blobs.sizes)
         quarantined = await disk_work(self._blobs.quarantined)
+        abandoned_bytes = await disk_work(self._blobs.abandoned_bytes)
         live = self._roots.live()
         stored = await self._store.read(stored_holders)
-        return Survey(sizes, quarantined, merged(stored, live))
+        return Survey(sizes, quarantined, merged(stored, live), abandoned_bytes)
 
     def _condemn(self, digests: Iterable[str], needed: Holders) -> list[Condemned]:
         """The first phase, inside a transaction."""

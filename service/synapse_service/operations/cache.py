@@ -59,8 +59,7 @@ class CacheOperations:
         if params.dry_run:
             survey = await self._collector.survey()
             unneeded = {**survey.quarantined, **survey.unneeded}
-            freed_bytes = sum(survey.quarantined.values()) + sum(survey.unneeded.values())
-            return _collected(freed_bytes, unneeded, survey)
+            return _collected(survey.reclaimable_bytes, unneeded, survey)
         collected, survey = await self._detached.run(self._collector.collect())
         return _collected(collected.freed_bytes, collected.digests, survey)
 

@@ -27,13 +27,12 @@ def register(router: Router, blobs: BlobStore, collector: Collector, limit_bytes
             except OSError as error:
                 raise disk_failure(error, blobs) from error
             path = str(blobs.root)
-        quarantined = sum(survey.quarantined.values())
         return r.CacheUsage(
             path=path,
             used_bytes=sum(survey.sizes.values()),
-            reclaimable_bytes=sum(survey.unneeded.values()) + quarantined,
+            reclaimable_bytes=survey.reclaimable_bytes,
             arriving_bytes=arriving,
-            quarantined_bytes=quarantined,
+            quarantined_bytes=sum(survey.quarantined.values()),
             free_bytes=free,
             limit_bytes=limit_bytes(),
             models=usage(survey),
