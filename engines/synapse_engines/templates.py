@@ -16,11 +16,11 @@ import msgspec
 from tokenizers import Tokenizer
 
 from synapse_engines.composition import Instructed, Pair
-from synapse_engines.errors import ArtifactError
+from synapse_engines.errors import ArtifactError, InputError
 from synapse_engines.readout import Readout, Sigmoid, YesNo
 from synapse_engines.tokenizer import pair_frame
-
-_FILE: Final = "tokenizer.json"
+from synapse_engines.tokenizer_library import TOKENIZER_FILE as _FILE
+from synapse_engines.tokenizer_library import encode_texts, parse_tokenizer
 
 
 class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,16 +120,20 @@ def usual_template(family: str) -> Template:
 def _published(tokenizer_json: bytes) -> Tokenizer:
     """The tokenizer as its file has it, so that control tokens which we spell ourselves are recognised."""
     try:
-        tokenizer = Tokenizer.from_str(json.dumps(json.loads(tokenizer_json)))
-    except Exception as error:  # The library raises nothing narrower.
-        raise ArtifactError("bad_tokenizer", f"the library refuses it: {error}", file=_FILE) from error
+        document = json.dumps(json.loads(tokenizer_json))
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError("bad_tokenizer", f"it is not JSON: {error}", file=_FILE) from error
+    tokenizer = parse_tokenizer(document)
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 def _ids(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
-    return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+    try:
+        return tuple(encode_texts(tokenizer, [text])[0])
+    except InputError as error:
+        raise ArtifactError("bad_tokenizer", f"{text[:40]!r} is {error.detail}", file=_FILE) from error
 
 
 def _single(tokenizer: Tokenizer, word: str) -> int:

@@ -5,8 +5,8 @@ control token in somebody's text into the real control id. None of these is want
 stored is switched off, text is only ever text, and the special tokens that frame a row are put there by us.
 Ids of text that spells no added token are exactly those of the published file.
 
-Called by the service, which tokenizes in its own process; the library releases the interpreter lock while it
-works. Touches no file: the caller brings the bytes. Must not import an array library.
+Called by the service, which tokenizes in its own process. Touches no file: the caller brings the bytes. Must not
+import an array library.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import hashlib
 import json
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from synapse_engines.errors import ArtifactError, InputError
+from synapse_engines.tokenizer_library import TOKENIZER_FILE as _FILE
+from synapse_engines.tokenizer_library import decode_ids, encode_texts, parse_tokenizer
 
 SANITISER_REVISION = 1
 """Goes up whenever a change here gives some text other ids; it is part of every fingerprint."""
-
-_FILE = "tokenizer.json"
 
 # Put before the vocabulary entry of a control token, so that no text can come out as it: models for words
 # never see a space inside a word, byte-level and sentence-piece models write the space as another character.
@@ -96,15 +96,14 @@ class SanitisedTokenizer:
         specials = specials or SpecialTokens()
         document = _parse(data)
         control_ids = _sanitise(document, re.compile(allow_added) if allow_added is not None else None)
-        try:
-            tokenizer = Tokenizer.from_str(json.dumps(document))
-        except Exception as error:  # The library raises nothing narrower.
-            raise ArtifactError("bad_tokenizer", f"the library refuses it: {error}", file=_FILE) from error
+        tokenizer = parse_tokenizer(_printed(document))
         for added in document["added_tokens"]:
             if tokenizer.token_to_id(added["content"]) != added["id"]:
                 detail = f"the added token {added['content']!r} does not have its id {added['id']}"
                 raise ArtifactError("bad_tokenizer", detail, file=_FILE)
-        possible = (*tokenizer.get_vocab().values(), *specials.prefix, *specials.suffix)
+        # Not the library's own list of its vocabulary, which takes it a good part of the time of a load.
+        added_ids = (added["id"] for added in document["added_tokens"])
+        possible = (*_vocabulary_ids(document), *added_ids, *specials.prefix, *specials.suffix)
         if min(possible, default=0) < 0 or max(possible, default=0) >= vocab_size:
             detail = f"it gives ids from {min(possible)} to {max(possible)}, the model has {vocab_size}"
             raise ArtifactError("bad_tokenizer", detail, file=_FILE)
@@ -114,7 +113,7 @@ class SanitisedTokenizer:
         """The tokens of one text. An empty text has the special tokens alone.
 
         Raises:
-            InputError: `bad_text` for text that is not Unicode (lone surrogates).
+            InputError: `bad_text` for text that is not Unicode (lone surrogates), or that the tokenizer can't split.
         """
         return self.encode_many([text])[0]
 
@@ -139,11 +138,7 @@ class SanitisedTokenizer:
                 text.encode("utf-8")
             except UnicodeEncodeError as error:
                 raise InputError("bad_text", f"not Unicode text: {error.reason}", row=index) from error
-        if len(texts) == 1:
-            # A batch of one would still wake the library's threads, which takes longer than a short text does.
-            return [array("i", self._tokenizer.encode(texts[0], add_special_tokens=False).ids)]
-        found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [array("i", each.ids) for each in found]
+        return encode_texts(self._tokenizer, texts)
 
     def truncate(self, encoding: Encoding, max_tokens: int) -> Encoding:
         """The first tokens of the text and all special tokens, `max_tokens` in total at most.
@@ -160,11 +155,13 @@ class SanitisedTokenizer:
         return Encoding(encoding.ids[: end - excess] + encoding.ids[end:])
 
     def kept_text(self, encoding: Encoding) -> str:
-        """What the tokens say, without the special ones: the text that a truncated row really represents."""
+        """What the tokens say, without the special ones: the text that a truncated row really represents.
+
+        Raises:
+            InputError: `bad_text` if the library can't spell them.
+        """
         end = encoding.real_tokens - len(self.specials.suffix)
-        kept = encoding.ids[len(self.specials.prefix) : end]
-        text: str = self._tokenizer.decode(kept.tolist(), skip_special_tokens=False)
-        return text
+        return decode_ids(self._tokenizer, encoding.ids[len(self.specials.prefix) : end])
 
 
 def derive_specials(tokenizer_json: bytes, family: str, config: Mapping[str, object]) -> SpecialTokens:
@@ -238,6 +235,14 @@ def _parse(data: bytes) -> dict[str, Any]:
     return document
 
 
+def _printed(document: dict[str, Any]) -> str:
+    """The document as JSON again."""
+    try:
+        return json.dumps(document)
+    except RecursionError as error:
+        raise ArtifactError("bad_tokenizer", "it is nested too deeply", file=_FILE) from error
+
+
 def _is_added_token(value: object) -> bool:
     return (
         isinstance(value, dict)
@@ -245,6 +250,11 @@ def _is_added_token(value: object) -> bool:
         and type(value.get("id")) is int
         and isinstance(value.get("special"), bool)
     )
+
+
+def _vocabulary_ids(document: dict[str, Any]) -> Collection[int]:
+    vocab: dict[str, int] | list[list[Any]] = document["model"]["vocab"]
+    return vocab.values() if isinstance(vocab, dict) else range(len(vocab))
 
 
 def _is_vocabulary(value: object) -> bool:
@@ -261,6 +271,8 @@ def _sanitise(document: dict[str, Any], allowed: re.Pattern[str] | None) -> froz
     vocab: dict[str, int] | list[list[Any]] = model["vocab"]
     known = vocab if isinstance(vocab, dict) else {piece: index for index, (piece, _) in enumerate(vocab)}
     unknown = model.get("unk_token")
+    if isinstance(vocab, list) and model.get("unk_id") is None:
+        raise ArtifactError("bad_tokenizer", "its unigram model has no unk_id for unknown words", file=_FILE)
     if isinstance(unknown, str) and unknown not in known:
         # The library finds out only when it meets the first unknown word.
         raise ArtifactError("bad_tokenizer", f"its vocabulary lacks {unknown!r}", file=_FILE)

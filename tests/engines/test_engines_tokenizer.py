@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from fixtures.model_files import minilm, tiny_model
+from fixtures.panicking_tokenizers import TEXT_THAT_PANICS, giving_up
 from synapse_engines.errors import InputError
 from synapse_engines.families import FAMILIES
-from synapse_engines.tokenizer import (
-    SanitisedTokenizer,
-    derive_specials,
-)
+from synapse_engines.tokenizer import SanitisedTokenizer, SpecialTokens, derive_specials
 
 Kind = Literal["bert", "modernbert", "qwen3", "minilm"]
 KINDS: tuple[Kind, ...] = ("bert", "modernbert", "qwen3", "minilm")
@@ -303,6 +301,41 @@ def test_text_with_lone_surrogates_is_an_input_error(text: str) -> None:
     assert str(caught.value) == "row 1: not Unicode text: surrogates not allowed (bad_text)"
 
 
+@pytest.mark.parametrize(("texts", "row"), [([TEXT_THAT_PANICS], 0), (["a", TEXT_THAT_PANICS, TEXT_THAT_PANICS], 1)])
+def test_a_text_over_which_the_library_panics_is_an_input_error(texts: list[str], row: int) -> None:
+    tokenizer = load(giving_up(document("bert")))
+    with pytest.raises(InputError) as caught:
+        tokenizer.encode_many(texts)
+    assert (caught.value.reason, caught.value.row) == ("bad_text", row)
+    assert caught.value.detail.startswith("nothing that the tokenizer can split: ")
+    assert "retry-limit" in caught.value.detail
+    assert tokenizer.encode("a the boats").ids == sanitised("bert").encode("a the boats").ids[1:-1]
+
+
+def test_ids_that_the_library_cannot_spell_are_an_input_error() -> None:
+    tokenizer = load(document("bert"))
+
+    class Panic(BaseException): ...
+
+    class Library:
+        def decode(self, *_: object, **__: object) -> str:
+            raise Panic("index out of bounds")
+
+    broken = SanitisedTokenizer(Library(), tokenizer.specials, tokenizer.control_ids)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="spell again: index out of bounds"):
+        broken.kept_text(tokenizer.encode("boats"))
+
+
+@pytest.mark.parametrize("order", [KeyboardInterrupt, SystemExit])
+def test_an_order_to_end_is_not_taken_for_a_failure_of_the_library(order: type[BaseException]) -> None:
+    class Library:
+        def encode(self, *_: object, **__: object) -> None:
+            raise order
+
+    with pytest.raises(order):
+        SanitisedTokenizer(Library(), SpecialTokens(), frozenset()).encode("a")  # type: ignore[arg-type]
+
+
 def test_very_long_texts() -> None:
     assert sanitised("bert").encode("the " * 100_000).real_tokens == 100_002
     # A single word beyond the model's limit is one unknown word.
@@ -315,3 +348,33 @@ def test_many_texts_give_what_each_gives_alone() -> None:
     tokenizer = sanitised("modernbert")
     assert tokenizer.encode_many(texts) == [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_many([]) == []
+
+
+class WatchedLibrary:
+    """The library's tokenizer, and how each text came: alone, or in a batch, for which it lets the interpreter go."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._real = sanitised(kind)._tokenizer
+        self.calls: list[str] = []
+
+    def encode(self, text: str, **options: Any) -> Any:
+        self.calls.append("alone")
+        return self._real.encode(text, **options)
+
+    def encode_batch_fast(self, texts: list[str], **options: Any) -> Any:
+        self.calls.append("batch")
+        return self._real.encode_batch_fast(texts, **options)
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3"])
+def test_a_long_text_is_tokenized_without_the_interpreter_and_to_the_same_ids(kind: Kind) -> None:
+    library = WatchedLibrary(kind)
+    tokenizer = SanitisedTokenizer(library, SpecialTokens(), frozenset())  # type: ignore[arg-type]
+    text = ("Boats, naïve cafés  and 東京\t" * 400)[:4097]
+    short, long = tokenizer.encode(text[:-1]), tokenizer.encode(text)
+    assert library.calls == ["alone", "batch"]
+    real = sanitised(kind)._tokenizer
+    assert short.ids.tolist() == real.encode(text[:-1], add_special_tokens=False).ids
+    assert long.ids.tolist() == real.encode(text, add_special_tokens=False).ids
+    tokenizer.encode_many(["a", "b"])
+    assert library.calls[2:] == ["batch"]

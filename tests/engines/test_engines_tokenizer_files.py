@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fixtures.model_files import NAMES, tiny_config, tiny_model
+from fixtures.panicking_tokenizers import with_a_normalizer_of_no_bytes, with_a_prefix_longer_than_its_pieces
 from synapse_engines.errors import ArtifactError
 from synapse_engines.tokenizer import (
     SANITISER_REVISION,
@@ -21,6 +22,11 @@ from synapse_engines.tokenizer import (
 
 def tiny_bert() -> dict[str, Any]:
     parsed: dict[str, Any] = json.loads((tiny_model("bert") / "tokenizer.json").read_bytes())
+    return parsed
+
+
+def tiny_qwen3() -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads((tiny_model("qwen3") / "tokenizer.json").read_bytes())
     return parsed
 
 
@@ -125,6 +131,12 @@ def without(path: str) -> dict[str, Any]:
         (tiny_bert() | {"model": {"vocab": {"a": "b"}}}, "it has no model with a vocabulary"),
         (tiny_bert() | {"model": {"vocab": [["a"]]}}, "it has no model with a vocabulary"),
         (tiny_bert() | {"pre_tokenizer": {"type": "Novel"}}, "the library refuses it: "),
+        (with_a_normalizer_of_no_bytes(tiny_bert()), "the library refuses it: "),
+        (with_a_prefix_longer_than_its_pieces(tiny_qwen3()), "the library refuses it: "),
+        (
+            tiny_bert() | {"model": {"type": "Unigram", "unk_id": None, "vocab": [["a", -1.0]]}},
+            "its unigram model has no unk_id for unknown words",
+        ),
     ],
 )
 def test_broken_tokenizer_files(changed: dict[str, Any], message: str) -> None:

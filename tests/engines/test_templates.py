@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from fixtures.free_form_rerankers import NO, YES, reranker_folder
 from fixtures.model_files import tiny_model
+from fixtures.panicking_tokenizers import with_a_prefix_longer_than_its_pieces
 from synapse_engines.composition import Instructed, Pair, compose_pairs, truncate_pair
 from synapse_engines.errors import ArtifactError
 from synapse_engines.families import FAMILIES
@@ -92,6 +93,24 @@ def test_yes_and_no_have_to_be_single_tokens() -> None:
 @pytest.mark.parametrize("template", list(TEMPLATES))
 def test_a_file_that_is_no_tokenizer_is_refused(template: str) -> None:
     assert refusal(template, b"not json").reason == "bad_tokenizer"
+
+
+def test_a_file_over_which_the_library_panics_is_refused() -> None:
+    error = refusal("qwen3-reranker", with_a_prefix_longer_than_its_pieces(document("qwen3")))
+    assert (error.reason, error.file) == ("bad_tokenizer", "tokenizer.json")
+
+
+def test_a_file_whose_pattern_gives_up_at_the_prompt_is_refused(tmp_path: Path) -> None:
+    changed = json.loads((reranker_folder("qwen3", tmp_path) / "tokenizer.json").read_bytes())
+    changed["pre_tokenizer"] = {
+        "type": "Split",
+        "pattern": {"Regex": "([a-zA-Z ]+)+$"},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    error = refusal("qwen3-reranker", changed)
+    assert error.reason == "bad_tokenizer"
+    assert "is nothing that the tokenizer can split" in error.detail
 
 
 @pytest.mark.parametrize("processor", [None, {"type": "ByteLevel"}, {"type": "TemplateProcessing", "pair": []}, 3])

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import pytest
 
 from fixtures.embed_desk import TEXT, EmbedDesk, refused
 from fixtures.lanes import until
+from fixtures.panicking_tokenizers import TEXT_THAT_PANICS, file_that_gives_up
 from fixtures.workers import expected_raw, expected_text
 from synapse_service.operations import embed
 from synapse_service.settings.declared import Settings
@@ -90,6 +92,18 @@ async def test_a_text_of_exactly_the_limit_is_served_and_one_more_token_is_refus
     assert error.details == {"tokens": 13, "max_tokens": 12, "item_id": "0"}
     error = await refused(desk.batch("a", "a " * 20))
     assert error.details == {"tokens": 22, "max_tokens": 12, "item_id": "i1"}
+
+
+async def test_a_text_that_the_tokenizer_cannot_split_is_refused_by_the_id_of_its_item(
+    desk: EmbedDesk, tmp_path: Path
+) -> None:
+    desk.loader.path = file_that_gives_up(tmp_path)
+    error = await refused(desk.query(TEXT_THAT_PANICS))
+    assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"item_id": "0"})
+    error = await refused(desk.batch("a", TEXT_THAT_PANICS))
+    assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"item_id": "i1"})
+    assert (await desk.query("a"))["real_token_counts"] == [3]
+    assert desk.held() == 0
 
 
 async def test_a_lane_that_truncates_discloses_what_it_kept(desk: EmbedDesk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import pytest
 from fixtures.embed_desk import EmbedDesk, plain, refused
 from fixtures.expected_warnings import ExpectedWarnings
 from fixtures.lanes import StubLoader, paper_reranker, until
+from fixtures.panicking_tokenizers import TEXT_THAT_PANICS, file_that_gives_up
 from synapse_engines.composition import compose_pairs
 from synapse_engines.readout import Sigmoid
 from synapse_engines.worker.scripted import scripted_logits
@@ -126,6 +128,18 @@ async def test_nothing_is_loaded_for_a_request_that_is_refused(desk: RerankDesk)
 async def test_a_task_of_another_kind_is_told_before_anything_else(desk: RerankDesk) -> None:
     error = await refused(desk.score("a", model="m", required_epoch=3, required_fingerprint="syn1-x"))
     assert (error.code, (error.details or {}).get("model_task")) == ("invalid_request", "embed")
+
+
+async def test_a_text_that_the_tokenizer_cannot_split_is_refused_by_the_id_of_its_candidate(
+    desk: RerankDesk, tmp_path: Path
+) -> None:
+    desk.scorer.path = file_that_gives_up(tmp_path)
+    error = await refused(desk.score("a", TEXT_THAT_PANICS))
+    assert (error.code, error.level, error.details) == ("invalid_request", "semantic", {"item_id": "c1"})
+    error = await refused(desk.score("a", query=TEXT_THAT_PANICS))
+    assert (error.code, error.level, error.details) == ("invalid_request", "semantic", None)
+    assert error.message.startswith("the query is nothing that the tokenizer can split")
+    assert desk.held() == 0
 
 
 async def test_a_lane_that_cuts_discloses_it_and_never_cuts_the_query(desk: RerankDesk) -> None:

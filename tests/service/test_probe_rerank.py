@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.clocks import FakeClock
-from fixtures.lanes import StubLoader, StubWorker, paper_reranker
+from fixtures.lanes import StubLoader, StubWorker, paper_registration, paper_reranker
 from fixtures.probe_desk import ProbeDesk
 from synapse_engines.readout import Sigmoid
 from synapse_service.certify.comparing import Gates, comparison, score_figures
@@ -18,6 +19,7 @@ from synapse_service.certify.fixture import PairRow, pair_rows, rerank_fixture
 from synapse_service.certify.ledger import Conditions
 from synapse_service.store.database import Store
 from synapse_service.workers.scores import ScoredRows
+from synapse_wire.errors import SynapseError
 
 
 @pytest.fixture
@@ -135,6 +137,22 @@ def test_a_lane_in_half_precision_may_be_off_by_more() -> None:
     tokenizer = model.load_tokenizer(_tokenizer())
     assert comparison(model, tokenizer).gates.at_most == {"max_score_error": 0.005}
     assert comparison(half, tokenizer).gates.at_most == {"max_score_error": 0.02}
+
+
+@pytest.mark.parametrize("paper", [paper_registration, paper_reranker])
+def test_a_tokenizer_that_cannot_split_the_texts_of_the_fixture_is_named(paper: Any, tmp_path: Path) -> None:
+    model = paper(max_tokens=256).lane_model("b")
+    document = json.loads(_tokenizer().read_bytes())
+    # It gives up wherever letters and spaces are followed by something else.
+    pattern = {"type": "Split", "pattern": {"Regex": "([a-zA-Z ]+)+$"}, "behavior": "Isolated", "invert": False}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(document | {"pre_tokenizer": pattern}))
+    with pytest.raises(SynapseError) as refused:
+        comparison(model, model.load_tokenizer(path))
+    assert (refused.value.code, refused.value.details) == (
+        "artifact_invalid",
+        {"model_id": "lane", "file": "tokenizer.json", "reason": "bad_tokenizer"},
+    )
 
 
 def _tokenizer() -> Path:

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from synapse_engines.errors import ArtifactError, InputError
 from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
 from synapse_service.certify.fixture import PairRow, embed_fixture, fixture_rows, pair_rows, rerank_fixture
-from synapse_service.lanes.model import LaneModel
+from synapse_service.lanes.model import LaneModel, artifact_refusal
 from synapse_service.lanes.refusals import non_finite
 from synapse_service.lanes.serving import pack_scores, unpack_scores
 from synapse_service.workers.process import WorkerProcess
@@ -73,8 +74,12 @@ class Comparison(Protocol):
 
 
 def comparison(model: LaneModel, tokenizer: SanitisedTokenizer) -> Comparison:
-    """The comparison of a lane's task. Tokenizes the fixture, so it blocks for a while."""
-    return _Scores(model, tokenizer) if model.task == "rerank" else _Vectors(model, tokenizer)
+    """The comparison of a lane's task; raises ``artifact_invalid``. Tokenizes the fixture, so it blocks for a while."""
+    try:
+        return _Scores(model, tokenizer) if model.task == "rerank" else _Vectors(model, tokenizer)
+    except InputError as error:
+        damage = ArtifactError("bad_tokenizer", f"a text of the fixture is {error.detail}")
+        raise artifact_refusal(model.lane_id, damage, file=model.file("tokenizer").name) from error
 
 
 class _Vectors:

@@ -9,10 +9,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from synapse_engines.errors import InputError
 from synapse_engines.tokenizer import Encoding, SanitisedTokenizer
 from synapse_service.lanes.model import LaneModel
 from synapse_wire import results as r
-from synapse_wire.errors import SynapseError
+from synapse_wire.errors import SynapseError, invalid_state
 from synapse_wire.params import EmbedItem
 
 
@@ -44,14 +45,20 @@ class TokenizedItem(TokenizedRow):
 
 
 def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[EmbedItem]) -> list[TokenizedItem]:
-    """Every item in order; raises ``sequence_too_long`` for the first that a refusing lane can't take whole.
+    """Every item in order.
 
-    Blocks for as long as the texts are long; the library releases the interpreter while it works.
+    Raises ``sequence_too_long`` for the first that a refusing lane can't take whole, and ``invalid_request`` for one
+    that its tokenizer can't split. Blocks for as long as the texts are long; the library lets go of the interpreter
+    while it works on long ones.
     """
     limit = model.max_tokens
     truncates = model.overlength == "truncate"
+    try:
+        encodings = tokenizer.encode_many([item.text for item in items])
+    except InputError as error:
+        raise _not_taken(error, items[error.row or 0].id) from error
     tokenized = []
-    for item, full in zip(items, tokenizer.encode_many([item.text for item in items]), strict=True):
+    for item, full in zip(items, encodings, strict=True):
         submitted = content = hashlib.sha256(item.text.encode()).digest()
         encoding = full
         if full.real_tokens > limit:
@@ -62,6 +69,13 @@ def tokenize(tokenizer: SanitisedTokenizer, model: LaneModel, items: Sequence[Em
                     details={"tokens": full.real_tokens, "max_tokens": limit, "item_id": item.id},
                 )
             encoding = tokenizer.truncate(full, limit)
-            content = hashlib.sha256(tokenizer.kept_text(encoding).encode()).digest()
+            try:
+                content = hashlib.sha256(tokenizer.kept_text(encoding).encode()).digest()
+            except InputError as error:
+                raise _not_taken(error, item.id) from error
         tokenized.append(TokenizedItem(item.id, encoding, full.real_tokens, submitted, content))
     return tokenized
+
+
+def _not_taken(error: InputError, item_id: str) -> SynapseError:
+    return invalid_state(f"item {item_id!r} is {error.detail}; change it or leave it out", item_id=item_id)
