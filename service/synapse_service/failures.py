@@ -1,4 +1,4 @@
-"""Where an unexpected exception came from, told without what it says.
+"""What counts as an unexpected exception, and where it came from, told without what it says.
 
 The text of an exception may quote what a client sent, and nothing that a client sent is ever logged. Types and places
 in the code are enough to find a defect.
@@ -6,7 +6,13 @@ in the code are enough to find a defect.
 
 from __future__ import annotations
 
+import asyncio
 import traceback
+from typing import Final
+
+INTERRUPTIONS: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
+"""What ends work from outside. All else that work raises is its own failure, also what is no Exception, such as a panic
+in a library that is written in Rust."""
 
 
 def where(error: BaseException) -> str:

@@ -77,7 +77,7 @@ def waiting(gate: asyncio.Event) -> Callable[[LiveJob], Awaitable[None]]:
     return work
 
 
-def failing(error: Exception) -> Callable[[LiveJob], Awaitable[None]]:
+def failing(error: BaseException) -> Callable[[LiveJob], Awaitable[None]]:
     async def work(job: LiveJob) -> None:
         raise error
 
@@ -147,6 +147,35 @@ async def test_a_defect_fails_the_job_with_a_reference_and_logs_no_text(
     assert logged["job_id"] == job.job_id
     assert "ZeroDivisionError" in str(logged["where"])
     assert "what a client sent" not in str(logged)
+
+
+class Panic(BaseException):
+    """As a library that is written in Rust raises it: no Exception."""
+
+
+async def test_a_panic_in_a_library_ends_the_job_too(desk: Desk, expected_warnings: ExpectedWarnings) -> None:
+    expected_warnings("job_failed")
+    job = await desk.book.start("probe", "m", failing(Panic("what a client sent")))
+    status = await desk.ended(job)
+    assert status.state == "failed"
+    assert not isinstance(status.error, msgspec.UnsetType)
+    assert (status.error["code"], status.error["details"]) == ("internal_error", {"reference": job.job_id})
+    assert [row["state"] for row in desk.rows()] == ["failed"]
+    assert "what a client sent" not in str(expected_warnings.fields("job_failed"))
+
+
+async def test_a_job_whose_error_cannot_be_encoded_ends_with_a_reference(
+    desk: Desk, expected_warnings: ExpectedWarnings
+) -> None:
+    expected_warnings("job_error_not_encoded")
+    raised = SynapseError("artifact_invalid", "\ud800", details={"model_id": "m", "file": "f", "reason": "bad_header"})
+    job = await desk.book.start("model.load", "m", failing(raised))
+    status = await desk.ended(job)
+    assert status.state == "failed"
+    assert not isinstance(status.error, msgspec.UnsetType)
+    assert (status.error["code"], status.error["details"]) == ("internal_error", {"reference": job.job_id})
+    assert [row["state"] for row in desk.rows()] == ["failed"]
+    assert (desk.book.counters.failed, desk.book.counters.open) == (1, 0)
 
 
 async def test_live_jobs_are_found_by_kind_and_model(desk: Desk) -> None:

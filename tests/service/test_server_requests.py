@@ -454,6 +454,33 @@ async def test_a_defect_costs_one_reply_and_its_log_entry_quotes_nothing(
 
 
 @pytest.mark.parametrize("inline", [True, False])
+async def test_a_panic_in_a_library_costs_one_reply_too(inline: bool, expected_warnings: ExpectedWarnings) -> None:
+    router = Router()
+
+    class Panic(BaseException):
+        """As a library that is written in Rust raises it: no Exception."""
+
+    def panic(call: Call, params: NoParams) -> None:
+        raise Panic("a private text")
+
+    async def panic_later(call: Call, params: NoParams) -> None:
+        panic(call, params)
+
+    if inline:
+        router.add_inline("models.list", panic)
+    else:
+        router.add("models.list", panic_later)
+    expected_warnings("request_failed")
+    async with serving(router, new_id=lambda: "ref-9") as running:
+        client = await running.connect()
+        for _ in range(2):
+            error = await client.error("models.list")
+            assert (error["code"], error["details"]) == ("internal_error", {"reference": "ref-9"})
+        assert running.server.in_flight == 0
+    assert "private" not in str(expected_warnings.fields("request_failed"))
+
+
+@pytest.mark.parametrize("inline", [True, False])
 async def test_a_result_that_cannot_be_encoded_is_a_defect(inline: bool, expected_warnings: ExpectedWarnings) -> None:
     router = Router()
 

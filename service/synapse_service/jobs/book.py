@@ -33,7 +33,7 @@ from peewee import JOIN, SQL
 
 from synapse_service.admission.leases import Lease, LeaseBook
 from synapse_service.clock import Clock
-from synapse_service.failures import where
+from synapse_service.failures import INTERRUPTIONS, where
 from synapse_service.jobs.live import TERMINAL, JobKind, JobState, LiveJob, Pause
 from synapse_service.jobs.rows import job_row, job_status, live_row, live_status
 from synapse_service.logs import get_logger
@@ -298,7 +298,9 @@ class JobBook:
             await self._enter(job, ended)
         except StoreError as error:
             _refuse(job, error)
-        except Exception as error:  # noqa: BLE001 - the edge of the job's own task, whose end somebody waits for
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the edge of the job's own task, whose end somebody waits for
             _log.error("job_lost", job_id=job.job_id, kind=job.kind, where=where(error))
             _refuse(job, _defect(job))
         finally:
@@ -334,7 +336,9 @@ class JobBook:
                 raise
             job.error = SynapseError("request_cancelled", _CANCELLED).to_wire()
             return "failed"
-        except Exception as error:  # noqa: BLE001 - the edge of the job's own task: its clients must learn that it ended
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the edge of the job's own task: its clients must learn that it ended
             _log.error("job_failed", job_id=job.job_id, kind=job.kind, where=where(error))
             job.error = _defect(job).to_wire()
             return "failed"
@@ -349,7 +353,7 @@ class JobBook:
         if ended:
             changes["terminal_ms"] = now
             changes["expires_ms"] = self._clock.steady_ms() + self._retention_ms()
-            changes["error"] = None if job.error is None else msgspec.json.encode(job.error).decode()
+            changes["error"] = _encoded_error(job)
         try:
             await self._store.write(lambda: _write_state(job, changes))
         except StoreError as error:
@@ -390,6 +394,18 @@ def _refuse(job: LiveJob, error: SynapseError) -> None:
         job.accepted.set_exception(error)
         # They may be gone; asking once keeps asyncio from reporting the error as lost.
         job.accepted.exception()
+
+
+def _encoded_error(job: LiveJob) -> str | None:
+    """The error that a job ended with, as it is stored. One that can't be encoded is replaced: the job has to end."""
+    if job.error is None:
+        return None
+    try:
+        return msgspec.json.encode(job.error).decode()
+    except Exception as error:  # noqa: BLE001 - details that can't be encoded, such as a path that is no text
+        _log.error("job_error_not_encoded", job_id=job.job_id, kind=job.kind, where=where(error))
+        job.error = _defect(job).to_wire()
+        return msgspec.json.encode(job.error).decode()
 
 
 def _defect(job: LiveJob) -> SynapseError:

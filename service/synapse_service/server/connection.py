@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 from msgspec import UNSET
 
-from synapse_service.failures import where
+from synapse_service.failures import INTERRUPTIONS, where
 from synapse_service.logs import get_logger
 from synapse_service.server.host import Host
 from synapse_service.server.line_clock import LineClock
@@ -282,7 +282,9 @@ class Connection(asyncio.Protocol):
             self._start(route, call, params)
         except SynapseError as error:
             return self._refusal(request_id, error)
-        except Exception as error:  # noqa: BLE001 - a defect in a handler must cost one reply, not the connection
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a defect in a handler must cost one reply, not the connection
             return self._failure(method, request_id, error)
         return None
 
@@ -356,7 +358,9 @@ class Connection(asyncio.Protocol):
             return [encode_success(call.request_id, result)]
         except SynapseError as error:
             return [self._refusal(call.request_id, error)]
-        except Exception as error:  # noqa: BLE001 - a defect in a handler must cost one reply, not the connection
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a defect in a handler must cost one reply, not a silence
             return [self._failure(call.method, call.request_id, error)]
 
     # --- replies out ---
@@ -370,7 +374,7 @@ class Connection(asyncio.Protocol):
     def _malformed(self, message: str) -> bytes:
         return self._refusal(None, SynapseError("invalid_request", message, level="channel", number=INVALID_ENVELOPE))
 
-    def _failure(self, what: str, request_id: int | str | None, error: Exception) -> bytes:
+    def _failure(self, what: str, request_id: int | str | None, error: BaseException) -> bytes:
         reference = self._host.new_id()
         log.error("request_failed", what=what, reference=reference, where=where(error))
         message = "the service failed; its log tells more under this reference"
