@@ -20,8 +20,14 @@ from synapse_engines.families.base import Family, FamilyConfig
 from synapse_engines.families.heads import ScoringHead
 
 _LENGTH_BYTES = 8
-# The limit that the reference implementation of the format sets; a model of ours needs tens of kilobytes.
-MAX_HEADER_BYTES = 100_000_000
+# A model of ours needs tens of kilobytes. The reference implementation of the format takes 100 MB, but no published
+# file comes near that, and while JSON of such a size is parsed nothing else in the process runs.
+MAX_HEADER_BYTES = 4 << 20
+# No tensor of any model that we know has more.
+_MAX_DIMENSIONS = 8
+# The format's sizes are 64-bit numbers.
+_MAX_SIZE = 2**64 - 1
+_SHOWN_CHARS = 200
 
 _BITS = {
     "F4": 4,
@@ -183,23 +189,33 @@ def _parse_entries(raw: bytes, file: str) -> dict[str, TensorEntry]:
 def _parse_entry(name: str, value: object, file: str) -> TensorEntry:
     """One tensor of the header; its byte range must be exactly as long as dtype and shape say."""
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ArtifactError("bad_header", f"the entry of tensor {name} is malformed", file=file)
+        raise ArtifactError("bad_header", f"the entry of tensor {_shown(name)} is malformed", file=file)
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
-    if not isinstance(dtype, str) or dtype not in _BITS:
-        raise ArtifactError("bad_header", f"tensor {name} has the unknown dtype {dtype!r}", file=file)
-    if not _is_sizes(shape) or not _is_sizes(offsets) or len(offsets) != 2:
-        raise ArtifactError("bad_header", f"the entry of tensor {name} is malformed", file=file)
+    if not isinstance(dtype, str) or not _is_sizes(shape) or not _is_sizes(offsets) or len(offsets) != 2:
+        raise ArtifactError("bad_header", f"the entry of tensor {_shown(name)} is malformed", file=file)
+    if dtype not in _BITS:
+        detail = f"tensor {_shown(name)} has the unknown dtype {_shown(dtype)}"
+        raise ArtifactError("bad_header", detail, file=file)
+    # Before the sizes are multiplied: the time for that grows with the square of their number.
+    if len(shape) > _MAX_DIMENSIONS:
+        detail = f"tensor {_shown(name)} has {len(shape)} dimensions, more than {_MAX_DIMENSIONS} are not accepted"
+        raise ArtifactError("bad_header", detail, file=file)
     begin, end = offsets
     bits = math.prod(shape) * _BITS[dtype]
     if bits % 8 or end - begin != bits // 8:
-        detail = f"tensor {name} spans {end - begin} bytes, which does not fit {dtype} of shape {shape}"
+        detail = f"tensor {_shown(name)} spans {end - begin} bytes, which does not fit {dtype} of shape {shape}"
         raise ArtifactError("bad_header", detail, file=file)
     return TensorEntry(dtype=dtype, shape=tuple(shape), begin=begin, end=end)
 
 
 def _is_sizes(value: object) -> bool:
-    """Whether `value` is a list of non-negative integers (JSON's true and false are no integers)."""
-    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+    """Whether `value` is a list of sizes (JSON's true and false are no integers)."""
+    return isinstance(value, list) and all(type(each) is int and 0 <= each <= _MAX_SIZE for each in value)
+
+
+def _shown(text: str) -> str:
+    """What a file says, for a message: quoted, because it may hold anything, and not at any length."""
+    return repr(text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…")
 
 
 def _check_ranges(tensors: Mapping[str, TensorEntry], data_size: int, file: str) -> None:
@@ -208,7 +224,7 @@ def _check_ranges(tensors: Mapping[str, TensorEntry], data_size: int, file: str)
     for name, entry in sorted(tensors.items(), key=lambda item: (item[1].begin, item[1].end)):
         if entry.begin != at:
             fault = "overlaps the tensor before it" if entry.begin < at else "leaves a gap before it"
-            raise ArtifactError("bad_header", f"tensor {name} {fault}", file=file)
+            raise ArtifactError("bad_header", f"tensor {_shown(name)} {fault}", file=file)
         at = entry.end
     if at > data_size:
         detail = f"{at} bytes of tensors are announced, the file holds {data_size}"

@@ -101,13 +101,13 @@ def test_bytes_after_the_last_tensor(tmp_path: Path) -> None:
 def test_overlapping_tensors(tmp_path: Path) -> None:
     header = PAIR | {"b": {"dtype": "F16", "shape": [4], "data_offsets": [20, 28]}}
     path = write(tmp_path / "m.safetensors", header, bytes(28))
-    assert refusal(path) == ("bad_header", "tensor b overlaps the tensor before it")
+    assert refusal(path) == ("bad_header", "tensor 'b' overlaps the tensor before it")
 
 
 def test_gap_between_tensors(tmp_path: Path) -> None:
     header = PAIR | {"b": {"dtype": "F16", "shape": [4], "data_offsets": [26, 34]}}
     path = write(tmp_path / "m.safetensors", header, bytes(34))
-    assert refusal(path) == ("bad_header", "tensor b leaves a gap before it")
+    assert refusal(path) == ("bad_header", "tensor 'b' leaves a gap before it")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,41 @@ def test_byte_range_that_does_not_fit_the_shape(tmp_path: Path, entry: dict[str,
 )
 def test_malformed_entry(tmp_path: Path, entry: object) -> None:
     assert refusal(write(tmp_path / "m.safetensors", {"a": entry}, bytes(24)))[0] == "bad_header"
+
+
+def test_more_dimensions_than_any_tensor_has_are_not_multiplied(tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [9] * 200_000, "data_offsets": [0, 4]}
+    assert refusal(write(tmp_path / "m.safetensors", {"a": entry}, bytes(4))) == (
+        "bad_header",
+        "tensor 'a' has 200000 dimensions, more than 8 are not accepted",
+    )
+    entry = {"dtype": "F32", "shape": [1] * 8, "data_offsets": [0, 4]}
+    assert read_header(write(tmp_path / "m.safetensors", {"a": entry}, bytes(4))).tensors["a"].shape == (1,) * 8
+
+
+def test_a_size_that_is_no_64_bit_number_is_malformed(tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [2**64], "data_offsets": [0, 4]}
+    reason = refusal(write(tmp_path / "m.safetensors", {"a": entry}, bytes(4)))
+    assert reason == ("bad_header", "the entry of tensor 'a' is malformed")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [0, 8]},
+        {"dtype": "\ud800", "shape": [1], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [1] * 9, "data_offsets": [0, 4]},
+        {"dtype": "F32"},
+        {"dtype": 32, "shape": [1], "data_offsets": [0, 4]},
+    ],
+)
+@pytest.mark.parametrize("name", ["\ud800", "\n" * 10_000])
+def test_a_message_names_any_tensor_in_text_that_can_be_sent(tmp_path: Path, name: str, entry: dict[str, Any]) -> None:
+    reason, detail = refusal(write(tmp_path / "m.safetensors", {name: entry}, bytes(8)))
+    assert reason == "bad_header"
+    assert detail.isprintable()
+    assert len(detail.encode()) < 600
 
 
 @pytest.mark.parametrize(
