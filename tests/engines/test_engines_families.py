@@ -122,6 +122,9 @@ def test_configuration_without_a_family() -> None:
         ("bert", {"num_hidden_layers": 10**9}, "bad_config: num_hidden_layers is 1000000000, outside 1 to 1024"),
         ("bert", {"vocab_size": 0}, "bad_config: vocab_size is 0"),
         ("bert", {"layer_norm_eps": float("nan")}, "bad_config: layer_norm_eps is nan"),
+        ("bert", {"layer_norm_eps": 1e39}, "bad_config: layer_norm_eps is 1e+39, which is not a positive number of"),
+        ("bert", {"layer_norm_eps": 0.0}, "bad_config: layer_norm_eps is 0.0"),
+        ("bert", {"layer_norm_eps": 10**400}, "bad_config: layer_norm_eps is 1000"),
         ("modernbert", {"norm_bias": True}, "unsupported: norm_bias is True"),
         ("modernbert", {"attention_bias": True}, "unsupported: attention_bias is True"),
         ("modernbert", {"mlp_bias": True}, "unsupported: mlp_bias is True"),
@@ -140,6 +143,8 @@ def test_configuration_without_a_family() -> None:
         ("qwen3", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6}}, "unsupported: rope_parameters asks"),
         ("qwen3", {"rope_parameters": None}, "bad_config: rope_theta should be a number, not None"),
         ("qwen3", {"rope_theta": 10_000}, "bad_config: rope_parameters and rope_theta contradict each other"),
+        ("qwen3", {"rope_parameters": {"rope_theta": 1e200}}, "bad_config: rope_theta is 1e+200, which is not a"),
+        ("qwen3", {"rope_parameters": {"rope_theta": 1e-200}}, "bad_config: rope_theta is 1e-200, which is not a"),
         ("qwen3", {"num_key_value_heads": 3}, "bad_config: 4 heads cannot share 3 key heads evenly"),
         ("qwen3", {"head_dim": 33}, "bad_config: heads of width 33 cannot be rotated in halves"),
     ],
@@ -164,6 +169,14 @@ def test_inverse_frequencies_are_float32_values() -> None:
         0.009999999776482582,
         0.0010000000474974513,
     )
+
+
+@pytest.mark.parametrize("theta", [2.0**-126, 1.0, (2 - 2.0**-23) * 2.0**127])
+def test_every_rotary_base_that_is_accepted_has_inverse_frequencies(theta: float) -> None:
+    cfg = parse(tiny_config("qwen3") | {"rope_parameters": {"rope_theta": theta}})
+    found = rope_inverse_frequencies(cfg.rope_theta, 256)
+    assert found[0] == 1.0
+    assert all(0 < frequency < float("inf") for frequency in found)
 
 
 def test_the_service_side_imports_no_array_library() -> None:

@@ -5,7 +5,6 @@ Imported by the family files, the artifact checks and the engines. Pure Python.
 
 from __future__ import annotations
 
-import math
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -24,6 +23,9 @@ Pooling = Literal["mean", "cls", "last"]
 # hours.
 _MAX_LAYERS = 1024
 _MAX_SIZE = 2**31 - 1
+
+# The engines compute in float32: these are its smallest normal number and its largest.
+_SMALLEST_NUMBER, _LARGEST_NUMBER = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +117,16 @@ def read_size(config: Mapping[str, object], key: str, *, default: int | None = N
 
 
 def read_number(config: Mapping[str, object], key: str, *, default: float | None = None) -> float:
-    """A positive finite number of a configuration.
+    """A positive number of a configuration that float32 can hold.
 
     Raises:
-        ArtifactError: `bad_config` if it is missing with no default, not a number, or not positive.
+        ArtifactError: `bad_config` if it is missing with no default, not a number, not positive, or out of range.
     """
     value = config.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ArtifactError("bad_config", f"{key} should be a number, not {value!r}")
-    if not (0 < value <= 1e300 and math.isfinite(value)):
-        raise ArtifactError("bad_config", f"{key} is {value}, which is not a positive number")
+    if not _SMALLEST_NUMBER <= value <= _LARGEST_NUMBER:
+        raise ArtifactError("bad_config", f"{key} is {value}, which is not a positive number of float32")
     return float(value)
 
 
