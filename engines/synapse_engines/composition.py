@@ -40,6 +40,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     between_ids: TokenIds
     suffix_ids: TokenIds
 
+    @property
+    def frame_ids(self) -> TokenIds:
+        """All that stands in a row beside its texts."""
+        return self.prefix_ids + self.between_ids + self.suffix_ids
+
 
 class Instructed(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="form", tag="instructed"
@@ -63,6 +68,11 @@ class Instructed(
         places = Counter(_PLACE.findall(self.body))
         if (places["query"], places["document"]) != (1, 1) or places["instruction"] > 1:
             raise ValueError("the body needs {query} and {document} once each, and {instruction} at most once")
+
+    @property
+    def frame_ids(self) -> TokenIds:
+        """All that stands in a row beside its body."""
+        return self.prefix_ids + self.suffix_ids
 
 
 Composition: TypeAlias = Single | Pair | Instructed

@@ -200,8 +200,8 @@ def pair_frame(tokenizer_json: bytes) -> tuple[tuple[int, ...], tuple[int, ...],
             before, between, after = _pieces(processor, "pair", 2)
             return tuple(before), tuple(between), tuple(after)
         if isinstance(processor, dict) and processor.get("type") == "BertProcessing":
-            sep = (int(processor["sep"][1]),)
-            return (int(processor["cls"][1]),), sep, sep
+            sep = (_token_id(processor["sep"][1]),)
+            return (_token_id(processor["cls"][1]),), sep, sep
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ArtifactError("bad_tokenizer", "its post-processor is malformed", file=_FILE) from error
     raise ArtifactError("bad_tokenizer", "it does not say which tokens frame a pair of texts", file=_FILE)
@@ -312,7 +312,7 @@ def _framing(processor: object) -> SpecialTokens:
             case "ByteLevel":
                 return SpecialTokens()
             case "BertProcessing" | "RobertaProcessing":
-                return SpecialTokens((int(processor["cls"][1]),), (int(processor["sep"][1]),))
+                return SpecialTokens((_token_id(processor["cls"][1]),), (_token_id(processor["sep"][1]),))
             case "TemplateProcessing":
                 return _template(processor)
             case "Sequence":
@@ -334,6 +334,13 @@ def _template(processor: dict[str, Any]) -> SpecialTokens:
     return SpecialTokens(tuple(before), tuple(after))
 
 
+def _token_id(value: object) -> int:
+    """An id of a post-processor; whether the model has it is asked where its vocabulary is known."""
+    if type(value) is not int:
+        raise TypeError("no token id")
+    return value
+
+
 def _pieces(processor: dict[str, Any], template: str, texts: int) -> list[list[int]]:
     """What a template puts around each of its texts: one list of ids more than there are texts."""
     found: list[list[int]] = [[]]
@@ -342,7 +349,7 @@ def _pieces(processor: dict[str, Any], template: str, texts: int) -> list[list[i
             found.append([])
         else:
             name = piece["SpecialToken"]["id"]
-            found[-1].extend(int(each) for each in processor["special_tokens"][name]["ids"])
+            found[-1].extend(_token_id(each) for each in processor["special_tokens"][name]["ids"])
     if len(found) != texts + 1:
         detail = f"its template for {texts} texts holds {len(found) - 1}"
         raise ArtifactError("bad_tokenizer", detail, file=_FILE)

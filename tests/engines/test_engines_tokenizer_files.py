@@ -84,6 +84,8 @@ def test_special_tokens_of_each_post_processor(
         ({"type": "BertProcessing"}, "bert", {}, "bad_tokenizer"),
         (TEMPLATE | {"single": []}, "bert", {}, "bad_tokenizer"),
         (TEMPLATE | {"special_tokens": {}}, "bert", {}, "bad_tokenizer"),
+        (TEMPLATE | {"special_tokens": {"end": {"ids": [float("inf")]}}}, "bert", {}, "bad_tokenizer"),
+        ({"type": "BertProcessing", "sep": ["s", 3], "cls": ["c", "2"]}, "bert", {}, "bad_tokenizer"),
         # The end token of chats in the place of the end token of texts.
         (TEMPLATE, "qwen3", {"eos_token_id": 505}, "bad_tokenizer"),
         (BYTE_LEVEL, "qwen3", {}, "bad_config"),

@@ -20,6 +20,8 @@ from synapse_engines.templates import TEMPLATES, Prompt, usual_template
 from synapse_engines.tokenizer import SanitisedTokenizer
 from synapse_service.catalog.compiled import shipped_catalog
 
+ENDLESS = {"type": "BertProcessing", "sep": ["[SEP]", float("inf")], "cls": ["[CLS]", 2]}
+
 
 def document(name: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((tiny_model(name) / "tokenizer.json").read_bytes())
@@ -113,7 +115,9 @@ def test_a_file_whose_pattern_gives_up_at_the_prompt_is_refused(tmp_path: Path) 
     assert "is nothing that the tokenizer can split" in error.detail
 
 
-@pytest.mark.parametrize("processor", [None, {"type": "ByteLevel"}, {"type": "TemplateProcessing", "pair": []}, 3])
+@pytest.mark.parametrize(
+    "processor", [None, {"type": "ByteLevel"}, {"type": "TemplateProcessing", "pair": []}, 3, ENDLESS]
+)
 def test_a_file_that_frames_no_pair_is_refused(processor: Any) -> None:
     changed = document("modernbert-reranker") | {"post_processor": processor}
     assert refusal("pair", changed).reason == "bad_tokenizer"

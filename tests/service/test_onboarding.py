@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ import pytest
 
 from fixtures.clocks import FakeClock
 from fixtures.lanes import until
+from fixtures.model_files import tiny_model
 from fixtures.onboarding_desk import OnboardingDesk
 from fixtures.service_process import file_manifest
 from synapse_engines.composition import Single
-from synapse_service.lanes import onboarding
+from synapse_service.lanes import model, onboarding
 from synapse_service.store.database import Store
 from synapse_wire.errors import SynapseError
 from synapse_wire.results import JobStatus
@@ -147,6 +150,68 @@ async def test_truncated_weights_fail_the_job_before_anything_is_loaded(desk: On
         {"model_id": "m", "file": "model.safetensors", "reason": "truncated"},
     )
     assert desk.loader.loads == 0
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    document = json.loads(path.read_bytes())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def end_before_each_candidate(processor: dict[str, Any], token_id: int) -> None:
+    processor["special_tokens"]["end"] = {"id": "end", "ids": [token_id], "tokens": ["end"]}
+    processor["pair"][2] = {"SpecialToken": {"id": "end", "type_id": 0}}
+
+
+@pytest.mark.parametrize(
+    ("change", "token_id"),
+    [
+        (lambda processor: end_before_each_candidate(processor, 512), 512),
+        (lambda processor: end_before_each_candidate(processor, -1), -1),
+        (lambda processor: processor["special_tokens"]["[CLS]"].update(ids=[-5]), -5),
+        (lambda processor: processor["special_tokens"]["[SEP]"].update(ids=[2**40]), 2**40),
+    ],
+)
+async def test_a_reranker_whose_frame_the_model_does_not_have_is_not_registered(
+    desk: OnboardingDesk, change: Callable[[dict[str, Any]], object], token_id: int
+) -> None:
+    shutil.rmtree(desk.folder)
+    shutil.copytree(tiny_model("modernbert-reranker"), desk.folder)
+    rewrite(desk.folder / "tokenizer.json", lambda document: change(document["post_processor"]))
+    error = failure(await desk.load(task="rerank"))
+    assert (error["code"], error["details"]) == (
+        "artifact_invalid",
+        {"model_id": "m", "file": "tokenizer.json", "reason": "bad_tokenizer"},
+    )
+    assert f"the template needs the token {token_id}, the model has 512" in error["message"]
+    assert (desk.rows(), desk.loader.loads) == ([], 0)
+
+
+async def test_a_configuration_that_no_worker_can_be_sent_is_refused_by_name(desk: OnboardingDesk) -> None:
+    rewrite(desk.folder / "config.json", lambda config: config.update(comment="\ud800"))
+    error = failure(await desk.load())
+    assert (error["code"], error["details"]) == (
+        "artifact_invalid",
+        {"model_id": "m", "file": "config.json", "reason": "bad_config"},
+    )
+    assert "surrogates not allowed" in error["message"]
+    rewrite(desk.folder / "config.json", lambda config: config.update(comment="é", limit=10**30, other=float("nan")))
+    assert (await desk.load()).state == "done"
+
+
+async def test_a_tokenizer_larger_than_any_is_refused_before_it_is_read(
+    desk: OnboardingDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (desk.folder / "tokenizer.json").stat().st_size
+    monkeypatch.setattr(model, "MAX_TOKENIZER_BYTES", size - 1)
+    error = failure(await desk.load())
+    assert (error["code"], error["details"]) == (
+        "artifact_invalid",
+        {"model_id": "m", "file": "tokenizer.json", "reason": "bad_tokenizer"},
+    )
+    assert f"it has {size} bytes, at most {size - 1} are read" in error["message"]
+    monkeypatch.setattr(model, "MAX_TOKENIZER_BYTES", size)
+    assert (await desk.load()).state == "done"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from synapse_service.lanes.fingerprint import NumericProfile, fingerprint
 from synapse_wire.errors import SynapseError
 
 MAX_CONFIG_BYTES: Final = 1 << 20
+MAX_TOKENIZER_BYTES: Final = 128 << 20
+"""Nearly four times the largest that is published. Parsing it takes several times its size in memory."""
 
 Task = Literal["embed", "rerank"]
 
@@ -102,8 +104,16 @@ def pair_form(model: LaneModel) -> Pair | Instructed:
 def load_tokenizer(path: Path, specials: SpecialTokens | None, family: str, vocab: int) -> SanitisedTokenizer:
     """The sanitised tokenizer of a model of ``family``; raises ArtifactError."""
     return SanitisedTokenizer.load(
-        path.read_bytes(), specials=specials, allow_added=FAMILIES[family].allowed_added, vocab_size=vocab
+        read_tokenizer(path), specials=specials, allow_added=FAMILIES[family].allowed_added, vocab_size=vocab
     )
+
+
+def read_tokenizer(path: Path) -> bytes:
+    """The bytes of a `tokenizer.json`; raises ArtifactError for more than any tokenizer has."""
+    size = path.stat().st_size
+    if size > MAX_TOKENIZER_BYTES:
+        raise ArtifactError("bad_tokenizer", f"it has {size} bytes, at most {MAX_TOKENIZER_BYTES} are read")
+    return path.read_bytes()
 
 
 def read_config(model_id: str, path: Path) -> dict[str, Any]:
@@ -114,6 +124,7 @@ def read_config(model_id: str, path: Path) -> dict[str, Any]:
         config = json.loads(path.read_bytes())
         if not isinstance(config, dict):
             raise TypeError("not a JSON object")
+        msgspec.json.encode(config)  # As it goes to a worker: a lone surrogate can be parsed, but not sent.
     except (ValueError, TypeError, RecursionError) as error:
         damage = ArtifactError("bad_config", f"the configuration can't be read: {error}")
         raise artifact_refusal(model_id, damage, file="config.json") from error

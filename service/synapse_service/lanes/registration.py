@@ -22,7 +22,14 @@ from synapse_engines.templates import TEMPLATES, Scoring, Template, usual_templa
 from synapse_service.catalog.sources import Role
 from synapse_service.lanes.fingerprint import NumericProfile, fingerprint, model_digest, part_digest
 from synapse_service.lanes.manifest import PACKAGE_ENGINE, Manifest
-from synapse_service.lanes.model import LaneModel, StoredFile, artifact_refusal, load_tokenizer, read_config
+from synapse_service.lanes.model import (
+    LaneModel,
+    StoredFile,
+    artifact_refusal,
+    load_tokenizer,
+    read_config,
+    read_tokenizer,
+)
 from synapse_service.lanes.package_sets import read_set
 from synapse_wire.errors import invalid_state
 
@@ -141,7 +148,7 @@ def examine(
     if manifest.task == "rerank":
         return _examine_scoring(manifest, files, paths, config, family, longest)
     try:
-        specials = tokenizer.derive_specials(paths["tokenizer"].read_bytes(), family.name, config)
+        specials = tokenizer.derive_specials(read_tokenizer(paths["tokenizer"]), family.name, config)
         load_tokenizer(paths["tokenizer"], specials, family.name, cfg.vocab)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["tokenizer"].name) from error
@@ -172,14 +179,14 @@ def _examine_scoring(
     """What only a model that scores has: a template in its own tokens, a read-out, and the head that is read."""
     template = _template(manifest, files, family)
     try:
-        data = paths["tokenizer"].read_bytes()
+        data = read_tokenizer(paths["tokenizer"])
         scoring = template.scoring(data)
         vocab = family.parse(config).vocab
         tokens = load_tokenizer(paths["tokenizer"], None, family.name, vocab)
-        framing = [*scoring.composition.prefix_ids, *scoring.composition.suffix_ids, *scoring.readout.token_ids]
-        if max(framing) >= vocab:
-            detail = f"the template needs the token {max(framing)}, the model has {vocab}"
-            raise ArtifactError("bad_tokenizer", detail)
+        for token_id in (*scoring.composition.frame_ids, *scoring.readout.token_ids):
+            if not 0 <= token_id < vocab:
+                detail = f"the template needs the token {token_id}, the model has {vocab}"
+                raise ArtifactError("bad_tokenizer", detail)
     except ArtifactError as error:
         raise artifact_refusal(manifest.model_id, error, file=files["tokenizer"].name) from error
     try:
