@@ -1,9 +1,10 @@
-"""One service for each user: first the lock, then the clean-up, then the socket.
+"""One service for each user: first the locks, then the clean-up, then the socket.
 
-``boot`` takes the lock before it touches the database; the Unix transport binds under it. The lock belongs to the
-open file, so the kernel drops it however the process ends, and what a killed service leaves behind is only a socket
-path and a number in the lock file. The lock file is never deleted: two services could then each hold a lock on a
-different file of the same name.
+``boot`` takes two before it touches the database: one beside the socket, under which the Unix transport binds, and one
+beside the database. The folder of the socket may be another one at the next start, or vanish when the user logs out,
+and a second service would end the jobs of the first. A lock belongs to the open file, so the kernel drops it however
+the process ends, and what a killed service leaves behind is only a socket path and numbers in lock files. A lock file
+is never deleted: two services could then each hold a lock on a different file of the same name.
 
 A socket path is removed only while the lock is held, and only if it is a socket of this user at which nobody answers.
 """
@@ -61,6 +62,13 @@ class AlreadyRunning(InstanceError):
         )
         self.address = address
         self.pid = pid
+
+
+class DataInUse(AlreadyRunning):
+    """Another process is the service of these data, at a socket that this one doesn't look for."""
+
+    def __init__(self, folder: Path, pid: int | None) -> None:
+        super().__init__(str(folder), pid)
 
 
 class StartFailed(InstanceError):
@@ -130,6 +138,14 @@ def acquire_lock(endpoint: Endpoint, lock_file: Path) -> InstanceLock:
         raise AlreadyRunning(endpoint.address, held.pid) from None
 
 
+def lock_data(folder: Path) -> InstanceLock:
+    """Become the one service that keeps its database in ``folder``. Raises DataInUse or StartFailed."""
+    try:
+        return _take_lock(folder / "synapse.lock")
+    except _Held as held:
+        raise DataInUse(folder, held.pid) from None
+
+
 def lock_models(folder: Path) -> InstanceLock:
     """Become the one service that keeps its models in ``folder``. Raises ModelsInUse or StartFailed."""
     try:
@@ -146,8 +162,9 @@ def _take_lock(lock_file: Path) -> InstanceLock:
                 raise _Held(_wait_for_holder(descriptor))
             # Had the file been replaced between opening and locking, this lock would exclude nobody.
             if _same_file(lock_file, descriptor):
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"{os.getpid()}\n".encode())
+                with contextlib.suppress(OSError):  # It only tells people who has the lock, which a full disk can't.
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, f"{os.getpid()}\n".encode())
                 lock, descriptor = InstanceLock(lock_file, descriptor), -1
                 return lock
         finally:

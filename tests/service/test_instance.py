@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -20,6 +21,7 @@ from synapse_service.instance import (
     StartFailed,
     acquire_lock,
     bind_socket,
+    lock_data,
     lock_models,
 )
 from synapse_wire.endpoint import MAX_SOCKET_PATH_BYTES, resolve_endpoint
@@ -63,6 +65,28 @@ def test_the_lock_is_exclusive_and_names_its_holder(folder: Path) -> None:
     assert not lock.held
     assert (folder / "service.lock").read_text() == ""
     lock_in(folder).release()
+
+
+def test_one_service_keeps_its_data_in_a_folder_whatever_its_socket(folder: Path) -> None:
+    lock = lock_data(folder)
+    with pytest.raises(AlreadyRunning, match=f"process {os.getpid()} holds the lock for {folder}"):
+        lock_data(folder)
+    lock.release()
+    lock_data(folder).release()
+
+
+def test_a_full_disk_does_not_keep_the_lock_from_being_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        patch.setattr(os, "ftruncate", full)
+        lock = lock_in(folder)
+    monkeypatch.setattr(instance, "_PID_PAUSE_S", 0.0)
+    with pytest.raises(AlreadyRunning, match="another process"):
+        lock_in(folder)
+    lock.release()
 
 
 def test_a_holder_that_cannot_be_read_is_not_guessed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The life of the service: starts it, waits for the word to stop, and ends its parts in the right order.
 
-Start: settings, folders and log; the instance lock; the database with a new generation; lanes as they were
+Start: settings, folders and log; the locks; the database with a new generation; lanes as they were
 registered; the operations; then the socket, last, so that whoever can connect can be served. Stop is the reverse:
 no new work, running requests drain, jobs stop (the next boot reports them), workers end, the database closes.
 """
@@ -20,7 +20,7 @@ from synapse_service.boot.assembly import assemble
 from synapse_service.catalog.compiled import CatalogError
 from synapse_service.clock import SystemClock
 from synapse_service.gateway.system_keyring import SecretBox
-from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock
+from synapse_service.instance import AlreadyRunning, InstanceError, InstanceLock, acquire_lock, lock_data
 from synapse_service.lanes.preloads import PreloadError
 from synapse_service.lanes.preloads import plan as plan_preloads
 from synapse_service.logs import Logs, configure, get_logger
@@ -64,6 +64,7 @@ def _main(arguments: Arguments, held: contextlib.ExitStack) -> int:
             ensure_private_dir(folder)
         lock = acquire_lock(paths.endpoint, paths.lock_file)
         held.callback(lock.release)
+        held.callback(lock_data(paths.data_dir).release)
     except AlreadyRunning as error:
         return _say(error, EXIT_ALREADY_RUNNING)
     except (ConfigError, PreloadError, PathError, InstanceError) as error:
@@ -128,6 +129,8 @@ async def serve(
         await parts.catalog.detached.close()
         await parts.lanes.close()
         await parts.storage.close()
+        with contextlib.suppress(StoreError):
+            await database.note_clock()
         await database.close()
         _log.info("stopped")
 
