@@ -12,8 +12,9 @@ class Clock(Protocol):
     """Three times that must not be confused.
 
     Durations and deadlines use ``monotonic``, which no clock change moves. ``wall_ms`` is for stamps that people
-    read. ``steady_ms`` is for how long something is kept: it survives a restart as the wall clock does, but a wall
-    clock that is set while the process runs doesn't move it.
+    read. ``steady_ms`` is for how long something is kept: a wall clock that is set while the process runs doesn't
+    move it, and it stands still while the machine sleeps. Each process begins it at its wall clock, so the store
+    notes how far the two have come apart, and moves what it keeps when the next process begins.
     """
 
     def monotonic(self) -> float:

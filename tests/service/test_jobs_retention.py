@@ -163,6 +163,8 @@ async def test_an_end_that_a_full_disk_refused_is_written_by_the_sweep(
     page = await room.page(job_id, status.pages_available or 0)
     assert (page.state, page.next_cursor) == ("failed", None)
     assert [job.state for job in await room.book.rows(None, 10)] == ["failed"]
+    assert [job.state for job in await room.book.rows(["failed"], 10)] == ["failed"]
+    assert await room.book.rows(["running"], 10) == []
     room.store.refusal = lambda number: False
     await room.retention.sweep()
     assert stored_state(room, job_id) == "failed"
@@ -189,6 +191,26 @@ async def test_a_disk_that_fails_does_not_end_the_sweeping(
     sweeping.cancel()
     with pytest.raises(SynapseError):
         await room.book.status(job_id)
+
+
+@pytest.mark.parametrize("jump_ms", [30 * 3600 * 1000, -30 * 3600 * 1000, 400 * DAY_MS])
+async def test_a_restart_after_a_long_sleep_or_a_set_clock_keeps_results_for_their_time(
+    quick_dir: Path, jump_ms: int
+) -> None:
+    first = Room(quick_dir / "synapse.db")
+    job_id = await finished(first)
+    first.clock.jump_wall(jump_ms)
+    await first.retention.sweep()
+    await first.leave()
+    clock = FakeClock(monotonic=1.0, wall_ms=first.clock.wall_ms())
+    room = Room(quick_dir / "synapse.db", clock)
+    clock.advance((RETENTION_MS - 1) / 1000)
+    await room.retention.sweep()
+    assert (await room.page(job_id)).items
+    clock.advance(0.001)
+    await room.retention.sweep()
+    assert kept(room) == (0, 0, 0)
+    await room.leave()
 
 
 async def test_a_restart_gives_interrupted_work_its_full_time(quick_dir: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from synapse_service.store import database
 from synapse_service.store import models as models_module
 from synapse_service.store.database import Store
 from synapse_service.store.errors import StoreError
-from synapse_service.store.models import DATABASE, Job, Model, ModelFile, Pin, State, ThreadDatabase
+from synapse_service.store.models import DATABASE, Job, Model, ModelFile, Pin, SelfTestReference, State, ThreadDatabase
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses fork or POSIX file modes")
 
@@ -74,6 +75,33 @@ def run_process(*arguments: str) -> dict[str, Any]:
     done = subprocess.run(command, check=True, capture_output=True, timeout=120, text=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
+
+
+def test_a_first_start_that_was_cut_off_left_no_damage(quick_dir: Path) -> None:
+    path = quick_dir / "synapse.db"
+    for name in ("synapse.db.new", "synapse.db.new-wal", "synapse.db-wal"):
+        (quick_dir / name).write_bytes(b"half")
+    store = Store.open(path, FakeClock())
+    assert store.opening.state == "created"
+    assert store.bump_generation() == 1
+    store.close_sync()
+    assert [each.name for each in quick_dir.iterdir()] == ["synapse.db"]
+
+
+async def test_giving_room_back_below_rows_that_stay_needs_no_room_itself(store: Store) -> None:
+    # Goes red when the log isn't merged meanwhile: all that stays is moved, and the log would hold it a second time.
+    for number in range(40):
+        row = {"fingerprint": "f", "artifact_digest": str(number), "values": bytes(2**19), "created_ms": number}
+        large = partial(SelfTestReference.create, **row)
+        await store.write(large)
+    await store.write(lambda: SelfTestReference.delete().where(SelfTestReference.created_ms < 20).execute())
+    log = store.path.with_name(store.path.name + "-wal")
+    before = log.stat().st_size
+    while await store.give_back(32):
+        pass
+    assert 10 * 2**20 < store.path.stat().st_size < 13 * 2**20
+    assert log.stat().st_size < before + 2**20
+    assert await store.read(lambda: SelfTestReference.select().count()) == 20
 
 
 # --- transactions ---

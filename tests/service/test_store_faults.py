@@ -359,7 +359,8 @@ def test_a_read_only_file_or_folder_is_named(
     result = run_process("open_as_ordinary_user", str(path))
     assert result == {
         "reason": "read_only",
-        "message": f"{path}: the database or its folder can't be written",
+        "message": f"{path}: the database or its folder can't be written. "
+        "Look at its permissions and at how its disk is mounted",
         "wire": {"reason": "read_only", "path": str(path)},
     }
     assert path.read_bytes() == before

@@ -163,14 +163,18 @@ class JobBook:
 
     async def rows(self, states: Sequence[str] | None, limit: int) -> list[JobRow]:
         """The newest jobs, in some states or all; live ones with their rate."""
-        wanted = Job.state.in_(states) if states is not None else SQL("1")
         # Taken before the rows: one that ends meanwhile is then seen as it ended.
         jobs = self._in_memory()
-        rows = await self._store.read(lambda: list(_with_pages(wanted).order_by(SQL("t1.rowid").desc()).limit(limit)))
+        # The rows of these may be behind, so that their states are looked at below.
+        wanted = Job.state.in_(states) | Job.job_id.in_(list(jobs)) if states is not None else SQL("1")
+        limit_read = limit if states is None else limit + len(jobs)
+        rows = await self._store.read(
+            lambda: list(_with_pages(wanted).order_by(SQL("t1.rowid").desc()).limit(limit_read))
+        )
         # Lifetimes are kept on a clock that nobody sets; what people read should agree with the clock on their wall.
         ahead_ms = self._clock.wall_ms() - self._clock.steady_ms()
         found = [self.row(jobs[row.job_id]) if row.job_id in jobs else job_row(row, ahead_ms) for row in rows]
-        return [row for row in found if states is None or row.state in states]
+        return [row for row in found if states is None or row.state in states][:limit]
 
     def live_rows(self) -> list[JobRow]:
         """The jobs that have not ended, as people see them; one that isn't on disk yet isn't there yet."""

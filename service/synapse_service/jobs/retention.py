@@ -48,6 +48,7 @@ class Retention:
 
     async def sweep(self) -> None:
         """Remove what has expired by now; raises StoreError."""
+        await self._store.note_clock()
         await self._book.settle()
         for settle in self._settle:
             await settle()

@@ -36,6 +36,10 @@ MERGED_COMMITS: Final = 16
 """Commits after which the write-ahead log is merged into the file. Of pages of results they fill 8 MiB of it."""
 
 _GENERATION: Final = "module_generation"
+_AHEAD: Final = "wall_ahead_ms"
+
+_NOTED_FROM_MS: Final = 1000
+"""Differences between the two clocks that are worth a write."""
 
 
 class Store:
@@ -51,6 +55,7 @@ class Store:
         self.path = path
         self.opening = opening
         self._clock = clock
+        self._noted_ms = 0
         self._unmerged = 0
         self._writer = ConnectionThread("store-writer", path, writable=True, after=self._written)
         self._reader = ConnectionThread("store-reader", path, writable=False)
@@ -102,6 +107,8 @@ class Store:
     def bump_generation(self) -> int:
         """Count this start of the service, and return the number: the module generation of everything it answers.
 
+        What is kept until some moment is moved to the clock of this process, see :meth:`note_clock`.
+
         It never repeats: after a start that may have lost commits, and with them numbers, it jumps to the wall
         clock's seconds, which are far above any number that was counted.
         """
@@ -111,10 +118,27 @@ class Store:
             generation = int(row.value) + 1 if row is not None else 1
             if self.opening.may_lack_commits:
                 generation = max(generation, self._clock.wall_ms() // 1000)
-            State.insert(key=_GENERATION, value=str(generation)).on_conflict_replace().execute()
+            _keep(_GENERATION, generation)
+            ahead = State.get_or_none(State.key == _AHEAD)
+            if ahead is not None and int(ahead.value):
+                _keep(_AHEAD, 0)
+                for table in (Job, Submission):
+                    moved = {table.expires_ms: table.expires_ms + int(ahead.value)}
+                    table.update(moved).where(table.expires_ms.is_null(False)).execute()
             return generation
 
         return self.write_sync(step)
+
+    async def note_clock(self) -> None:
+        """Write down how far the wall clock is ahead of the steady one, if that has changed; raises StoreError.
+
+        Moments in the database are of this process's steady clock. Its successor begins at the wall clock: after a
+        long sleep of the machine, or a clock that was set, everything would seem to have expired long ago.
+        """
+        ahead_ms = self._clock.wall_ms() - self._clock.steady_ms()
+        if abs(ahead_ms - self._noted_ms) >= _NOTED_FROM_MS:
+            await self.write(lambda: _keep(_AHEAD, ahead_ms))
+            self._noted_ms = ahead_ms
 
     def fail_orphaned_jobs(self, generation: int, *, keep_ms: int) -> list[str]:
         """End the jobs of earlier generations, whose work died with their process, as ``module_restarted``.
@@ -151,6 +175,10 @@ class Store:
                 self._writer.submit(_merge_log, transaction=False)
 
 
+def _keep(key: str, value: int) -> None:
+    State.insert(key=key, value=str(value)).on_conflict_replace().execute()
+
+
 def _merge_log() -> None:
     # Trouble loses nothing, and the next one tries again; a commit that meets the same trouble says so.
     with contextlib.suppress(sqlite3.OperationalError):
@@ -167,5 +195,7 @@ def _vacuum(pages: int) -> bool:
     (before,) = connection.execute("PRAGMA freelist_count").fetchone()
     # As a script: executed as a statement, Python takes one step of it, which frees one page.
     connection.executescript(f"PRAGMA incremental_vacuum({pages:d})")
+    # Pages behind those that are free were moved, which the log has grown by; the file shrinks only now.
+    _merge_log()
     (after,) = connection.execute("PRAGMA freelist_count").fetchone()
     return bool(0 < after < before)

@@ -13,13 +13,13 @@ from synapse_wire.errors import SynapseError
 Reason = Literal["storage_full", "io_error", "read_only", "corrupt", "busy", "newer_schema", "closed"]
 
 _MESSAGES: Final[dict[Reason, str]] = {
-    "storage_full": "the disk is full; nothing of this change was kept",
-    "io_error": "the disk reported an error; nothing of this change was acknowledged",
-    "read_only": "the database or its folder can't be written",
+    "storage_full": "the disk is full; nothing of this change was kept. Free some space and try again",
+    "io_error": "the disk reported an error; nothing of this change was acknowledged. Look at the disk, then try again",
+    "read_only": "the database or its folder can't be written. Look at its permissions and at how its disk is mounted",
     "corrupt": "the database is damaged; it is rebuilt at the next start, and the damaged file is kept",
-    "busy": "another program has held the database for too long",
+    "busy": "another program has held the database for too long. Close what has it open, and try again",
     "newer_schema": "a newer version of Synapse has written the database; install that one, or choose another home",
-    "closed": "the database is closed",
+    "closed": "the database is closed, because the service is stopping. Try again when it is back",
 }
 
 _PRIMARY: Final[dict[int, Reason]] = {

@@ -26,6 +26,8 @@ PRAGMAS: Final = (
     ("foreign_keys", 1),
     # ``database`` has the log merged between commits, so that none waits for it.
     ("wal_autocheckpoint", 0),
+    # What a burst of commits made of it goes back to the file system when the log begins anew.
+    ("journal_size_limit", 16 * 2**20),
 )
 
 

@@ -132,9 +132,13 @@ def _read_header(path: Path, newest: int) -> None:
 
 
 def _create(path: Path) -> None:
-    """An empty database that only the user can read."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    connection = sqlite3.connect(path)
+    """An empty database that only the user can read. It gets its name last: without a page it would look damaged."""
+    partial = _beside(path, ".new")
+    # A log without a file, too: it would be taken for one of the new file.
+    for left in (partial, *(_beside(of, suffix) for of in (partial, path) for suffix in ("-wal", "-shm"))):
+        left.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    connection = sqlite3.connect(partial)
     try:
         # These work only before the first page is written, and switching to WAL writes it. Most of the file are result
         # pages of half a megabyte: with pages of 4 KiB, each would cost some four hundred system calls.
@@ -142,10 +146,11 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA auto_vacuum = incremental")
         connection.execute("PRAGMA journal_mode = wal")
     except sqlite3.Error:
-        path.unlink()  # An empty file would look like damage at the next start.
+        partial.unlink()
         raise
     finally:
         connection.close()
+    partial.rename(path)
 
 
 def _connect_checked(path: Path, newest: int) -> sqlite3.Connection:
