@@ -155,6 +155,7 @@ _SPECS: Final = (
             "input.tool_results",
             "input.tool_result_images",
             "input.tool_result_errors",
+            "input.tool_result_names",
         ),
         defaults={"parallel": "tools.parallel"},
         channels=("tool_calls",),
@@ -198,7 +199,7 @@ _SPECS: Final = (
         key="multimodal_input",
         meaning="accepts content that isn't text",
         config=MultimodalInputConfig,
-        leaves=("input.images", "input.image_detail"),
+        leaves=("input.images", "input.image_detail", "input.image_types"),
         minimums=("modalities",),
     ),
     CapabilitySpec(

@@ -71,6 +71,13 @@ def _image_detail(source: ModelInput) -> Any:
     return tuple(part.detail for part in every if isinstance(part, ImagePart) and part.detail is not None) or None
 
 
+def _image_types(source: ModelInput) -> Any:
+    """The types of images that aren't here themselves; of bytes, the type is part of what they are."""
+    every = (*_parts(source), *_result_parts(source))
+    linked = (part for part in every if isinstance(part, ImagePart) and part.url is not None)
+    return tuple(part.media_type for part in linked if part.media_type is not None) or None
+
+
 def _tool_calls(source: ModelInput) -> Any:
     return tuple(part for part in _parts(source) if isinstance(part, ToolCallPart)) or None
 
@@ -85,6 +92,10 @@ def _tool_result_images(source: ModelInput) -> Any:
 
 def _tool_result_errors(source: ModelInput) -> Any:
     return tuple(result for result in _results(source) if result.is_error) or None
+
+
+def _tool_result_names(source: ModelInput) -> Any:
+    return tuple(result for result in _results(source) if result.name is not None) or None
 
 
 def _unknown_parts(source: ModelInput) -> Any:
@@ -112,10 +123,12 @@ _INPUT_LEAVES: Final[Mapping[str, tuple[Callable[[ModelInput], Any], str]]] = {
     "input.suffix": (_suffix, "the text after the gap"),
     "input.images": (_images, "images in a message"),
     "input.image_detail": (_image_detail, "how closely an image is looked at"),
+    "input.image_types": (_image_types, "of which type a linked image is"),
     "input.tool_calls": (_tool_calls, "calls of an earlier turn"),
     "input.tool_results": (_tool_results, "results of earlier calls"),
     "input.tool_result_images": (_tool_result_images, "images in a tool's result"),
     "input.tool_result_errors": (_tool_result_errors, "results marked as failures"),
+    "input.tool_result_names": (_tool_result_names, "names of the functions that results come from"),
     "input.unknown_parts": (_unknown_parts, "parts of a kind that has no record"),
     "input.names": (_names, "names of speakers"),
     "input.provider_items": (_provider_items, "provider state of earlier turns, sent back as it came"),

@@ -46,9 +46,14 @@ async def test_a_view_says_what_a_call_would_find(dialect_id: str) -> None:
                 assert (view.leaf, view.reason) in [(one.leaf, one.reason) for one in caught.value.rejections]
             else:
                 prepared = bound.prepare(request)
-                assert prepared.decisions[view.leaf].wire_path == view.wire_path
-                assert view.wire_path is not None
-                if view.wire_path.startswith("/"):
+                decision = prepared.decisions[view.leaf]
+                assert (decision.kind, decision.wire_path, decision.reason) == (
+                    view.decision,
+                    view.wire_path,
+                    view.reason,
+                )
+                assert (view.wire_path is None) == (view.decision == "noop")
+                if view.wire_path is not None and view.wire_path.startswith("/"):
                     assert at_pointer(prepared.wire.body, view.wire_path)[0]
 
 

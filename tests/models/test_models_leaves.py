@@ -99,6 +99,12 @@ def test_each_option_of_a_dialect_is_a_leaf_even_when_it_is_null() -> None:
         ),
         (
             ChatInput(
+                messages=(ChatMessage(role="user", content=(ImagePart(url="http://x", media_type="image/png"),)),)
+            ),
+            "input.image_types",
+        ),
+        (
+            ChatInput(
                 messages=(
                     ChatMessage(role="assistant", content=(ToolCallPart(name="f", arguments_text=""),)),
                     text_message("user", "x"),
@@ -127,6 +133,12 @@ def test_each_option_of_a_dialect_is_a_leaf_even_when_it_is_null() -> None:
             "input.tool_result_errors",
         ),
         (
+            ChatInput(
+                messages=(ChatMessage(role="tool", content=(ToolResultPart(call_id="1", content=(), name=""),)),)
+            ),
+            "input.tool_result_names",
+        ),
+        (
             ChatInput(messages=(ChatMessage(role="user", content=(UnknownPart(provider_kind="x", raw="{}"),)),)),
             "input.unknown_parts",
         ),
@@ -150,6 +162,13 @@ def test_each_option_of_a_dialect_is_a_leaf_even_when_it_is_null() -> None:
 def test_what_a_conversation_contains_is_a_leaf(source: ChatInput | CompletionInput, path: str) -> None:
     assert path in active_leaves(Request(input=source))
     assert path not in active_leaves(Request(input=HELLO))
+
+
+def test_the_type_of_bytes_is_part_of_the_image() -> None:
+    image = ImagePart(data=b"x", media_type="image/png")
+    assert "input.image_types" not in active_leaves(
+        Request(input=ChatInput(messages=(ChatMessage(role="user", content=(image,)),)))
+    )
 
 
 def test_an_assistant_turn_that_is_answered_is_no_prefill() -> None:

@@ -11,6 +11,7 @@ from fixtures.chat_golden import (
     BINDER,
     CALL,
     GOLDEN,
+    NOOP,
     REFUSED,
     RESULT,
     sampling,
@@ -40,7 +41,7 @@ from synapse_models.request import (
 
 async def test_every_leaf_has_a_golden_place_or_a_refusal() -> None:
     control = {"reasoning.summary"}
-    covered = {leaf for leaf, *_ in GOLDEN} | {leaf for leaf, *_ in REFUSED} | control
+    covered = {leaf for leaf, *_ in (*GOLDEN, *NOOP, *REFUSED)} | control
     assert set(LEAVES) <= covered
 
 
@@ -59,6 +60,18 @@ async def test_a_leaf_is_on_the_wire_where_and_as_it_should_be(
     found, on_wire = at_pointer(prepared.wire.body, path)
     assert found
     assert (on_wire, type(on_wire)) == (value, type(value))
+
+
+@pytest.mark.parametrize(("leaf", "request_", "without", "reason"), NOOP)
+async def test_what_makes_no_difference_says_why_and_leaves_no_trace(
+    leaf: str, request_: Request, without: Request, reason: str
+) -> None:
+    async with pool() as connections:
+        prepared, plain = model(connections).prepare(request_), model(connections).prepare(without)
+    assert prepared.decisions[leaf].kind == "noop"
+    assert reason in (prepared.decisions[leaf].reason or "")
+    assert leaf not in plain.decisions
+    assert prepared.wire == plain.wire
 
 
 @pytest.mark.parametrize(("leaf", "request_", "said"), REFUSED)

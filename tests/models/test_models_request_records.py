@@ -104,5 +104,5 @@ def test_its_fingerprint_doesn_t_change() -> None:
 
 def test_it_has_an_opinion_on_every_leaf_of_a_conversation() -> None:
     active = {path for path in active_leaves(EVERYTHING) if not path.startswith(OPTION_PREFIX)}
-    # A budget excludes an effort, and a suffix belongs to a text.
-    assert active == set(LEAVES) - {"reasoning.budget_tokens", "input.suffix"}
+    # A budget excludes an effort, a suffix belongs to a text, and of its linked image nobody said the type.
+    assert active == set(LEAVES) - {"reasoning.budget_tokens", "input.suffix", "input.image_types"}

@@ -16,6 +16,7 @@ import pytest
 from fixtures.bound_models import context, model, pool
 from fixtures.leaf_samples import BINDERS, CELLS, SAMPLES, sample
 from fixtures.openai_stub import OpenAIStub, document
+from fixtures.request_fields import PAIRS, fields
 from synapse_models.audit import RequestAudit, at_pointer
 from synapse_models.capabilities import CAPABILITY_SPECS
 from synapse_models.contract import CHANNELS, Guarantee
@@ -142,6 +143,30 @@ def test_options_are_passed_on_or_refused_and_owned_keys_are_always_refused(dial
             assert decision.kind == "rejected"
             assert other in (decision.reason or "")
             assert dialect_id in (decision.reason or "")
+
+
+def test_every_field_of_every_record_of_a_request_is_changed_once() -> None:
+    assert {field for field, *_ in PAIRS} == fields()
+
+
+@pytest.mark.parametrize("dialect_id", DIALECT_BINDERS)
+@pytest.mark.parametrize(("field", "one", "other"), PAIRS)
+async def test_what_a_field_says_is_on_the_wire_or_decided_on(
+    field: str, one: Request, other: Request, dialect_id: str
+) -> None:
+    async with pool() as connections:
+        bound = model(connections, dialect_id=dialect_id)
+
+        def outcome(request: Request) -> Any:
+            try:
+                prepared = bound.prepare(request)
+            except RequestRejected:
+                return None
+            beside = {path: said for path, said in prepared.decisions.items() if said.kind == "noop"}
+            return prepared.wire, beside
+
+        after = outcome(other)
+        assert after is None or outcome(one) != after, field
 
 
 @pytest.mark.parametrize("dialect_id", DIALECT_BINDERS)

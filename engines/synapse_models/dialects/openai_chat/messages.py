@@ -38,10 +38,24 @@ _LEAF_PARTS: Final[Mapping[type, str]] = {
 def misplaced(source: ChatInput, leaf: str) -> str | None:
     """Why the parts of ``leaf`` can't be sent where they stand, None when they can."""
     for number, message in enumerate(source.messages):
+        if leaf == "input" and message.role == "tool" and not message.content:
+            return f"message {number}: a tool message holds at least one result"
         for part in message.content:
             if _LEAF_PARTS.get(type(part), "input") == leaf and not isinstance(part, _ALLOWED[message.role]):
                 kind = type(part).__struct_config__.tag
                 return f"message {number}: a {message.role} message has no place for a part of the kind {kind}"
+    return None
+
+
+def misnamed(source: ChatInput) -> str | None:
+    """Which result has another name than the call that it answers, None when none has."""
+    called: dict[str | None, str] = {}
+    for number, message in enumerate(source.messages):
+        for part in message.content:
+            if isinstance(part, ToolCallPart):
+                called[part.id] = part.name
+            elif isinstance(part, ToolResultPart) and part.name not in (None, called.get(part.call_id)):
+                return f"message {number}: no call before it has the id and the name {part.name!r} of the result"
     return None
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from synapse_models.audit import LeafDecision, consumed, rejected
+from msgspec import UNSET
+
+from synapse_models.audit import LeafDecision, consumed, noop, rejected
 from synapse_models.capabilities import leaf_owner
 from synapse_models.dialect import CallContext, Unsupported
 from synapse_models.dialects.decisions import decide_option, refused_by_profile
-from synapse_models.dialects.openai_chat.messages import misplaced, wire_messages, wire_places
+from synapse_models.dialects.openai_chat.messages import misnamed, misplaced, wire_messages, wire_places
 from synapse_models.dialects.openai_wire import ENGINE_SPELLINGS, HEADER_OPTIONS, body_options
 from synapse_models.leaves import OPTION_PREFIX
 from synapse_models.parts import ImagePart, ToolCallPart, ToolResultPart
 from synapse_models.request import ChatInput, NamedFunction, Request
 from synapse_models.specs import DIALECT_SPECS
+from synapse_models.stream import tool_call
 
 SPEC: Final = DIALECT_SPECS["openai_chat"]
 
@@ -185,7 +188,11 @@ def _part_of(leaf: str, part_type: type, check: Callable[[Any], str | None]) -> 
 
 
 def _call_fault(call: ToolCallPart) -> str | None:
-    return "a call without an id can't be sent" if call.id is None else None
+    if call.id is None:
+        return "a call without an id can't be sent"
+    if call.arguments is not UNSET and call.arguments != tool_call(call.name, call.arguments_text, None).arguments:
+        return "the arguments of a call are sent as their text, and the two differ"
+    return None
 
 
 def _result_fault(result: ToolResultPart) -> str | None:
@@ -195,8 +202,17 @@ def _result_fault(result: ToolResultPart) -> str | None:
 def _names(_value: Any, request: Request, _context: CallContext) -> LeafDecision:
     if not isinstance(request.input, ChatInput):
         return rejected("chat completions take a conversation")
-    index, message = next((i, m) for i, m in wire_places(request.input) if m.name is not None)
-    return rejected("a tool message has no name") if message.role == "tool" else consumed(f"/messages/{index}/name")
+    named = [(index, message) for index, message in wire_places(request.input) if message.name is not None]
+    if any(message.role == "tool" for _, message in named):
+        return rejected("a tool message has no name")
+    return consumed(f"/messages/{named[0][0]}/name")
+
+
+def _result_names(_value: Any, request: Request, _context: CallContext) -> LeafDecision:
+    if not isinstance(request.input, ChatInput):
+        return rejected("chat completions take a conversation")
+    reason = misnamed(request.input)
+    return rejected(reason) if reason else noop("the call that a result answers has its name")
 
 
 def _provider_items(value: Any, _request: Request, context: CallContext) -> LeafDecision:
@@ -263,10 +279,12 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "input.suffix": _by_spec("input.suffix"),
     "input.images": _part_of("input.images", ImagePart, lambda _image: None),
     "input.image_detail": lambda _value, _request, _context: consumed("/messages"),
+    "input.image_types": lambda _value, _request, _context: noop("whoever fetches an image learns its type there"),
     "input.tool_calls": _part_of("input.tool_calls", ToolCallPart, _call_fault),
     "input.tool_results": _part_of("input.tool_results", ToolResultPart, _result_fault),
     "input.tool_result_images": _refused("a tool message holds text alone; send the image in a user message"),
     "input.tool_result_errors": _refused("a tool message can't be marked as a failure; say so in its text"),
+    "input.tool_result_names": _result_names,
     "input.unknown_parts": _refused("a part of an unknown kind can't be translated"),
     "input.names": _names,
     "input.provider_items": _provider_items,
