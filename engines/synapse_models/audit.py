@@ -39,8 +39,8 @@ def consumed(wire_path: str) -> LeafDecision:
 
 
 def passed_through(wire_path: str) -> LeafDecision:
-    """The value is on the wire at ``wire_path``, unchanged."""
-    return LeafDecision(kind="passed_through", wire_path=_checked(wire_path))
+    """The value is on the wire at ``wire_path``, unchanged. The caller names the place: a ``*`` is part of a name."""
+    return LeafDecision(kind="passed_through", wire_path=_checked(wire_path, star=True))
 
 
 def rejected(reason: str) -> LeafDecision:
@@ -53,8 +53,8 @@ def noop(reason: str) -> LeafDecision:
     return LeafDecision(kind="noop", reason=reason)
 
 
-def _checked(wire_path: str) -> str:
-    if not wire_path.startswith(("/", CONTROL)) or "*" in wire_path:
+def _checked(wire_path: str, *, star: bool = False) -> str:
+    if not wire_path.startswith(("/", CONTROL)) or ("*" in wire_path and not star):
         raise ValueError(f"{wire_path!r} is neither a JSON pointer nor a place outside the body")
     return wire_path
 

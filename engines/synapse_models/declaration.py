@@ -301,6 +301,9 @@ class _Reader:
                 self.refuse(here, f"no such group; there are {', '.join(GROUPS)} and dialect_options")
                 continue
             for key, said in self._mapping(values, here).items():
+                if group == "dialect_options" and not key:
+                    self.refuse((*here, key), "an option has a name")
+                    continue
                 if group == "dialect_options":
                     self._no_secret({key: said}, here)
                     options[key] = said

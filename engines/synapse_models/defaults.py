@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from synapse_models.errors import PlanError
 from synapse_models.leaves import LEAVES
-from synapse_models.parts import JSONValue, Record
+from synapse_models.parts import JSONValue, Record, is_json
 from synapse_models.request import DialectOptions, Request
 
 _NEVER_DEFAULTS: Final = frozenset({"session.previous_response_id"})
@@ -127,6 +127,8 @@ def read_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
             found[path] = msgspec.convert(value, type=get_type_hints(_GROUPS[group_name])[field])
         except msgspec.ValidationError as caught:
             raise PlanError(f"the default of {path}: {caught}") from None
+        if not is_json(found[path]):
+            raise PlanError(f"the default of {path}: JSON can't carry it")
     return found
 
 

@@ -9,9 +9,8 @@ is refused touches no connection and no limiter; a reply that breaks the contrac
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -26,7 +25,7 @@ from synapse_models.deployment import Deployment
 from synapse_models.dialect import DialectBinder, WireReply, WireRequest
 from synapse_models.errors import DialectFault, OutputContractViolation, PlanError, Rejection, RequestRejected, redacted
 from synapse_models.leaves import OPTION_PREFIX, active_leaves, leaf
-from synapse_models.parts import JSONValue
+from synapse_models.parts import JSONValue, is_json
 from synapse_models.plans import RuntimeBindingPlan, lacks
 from synapse_models.policy import Timeouts
 from synapse_models.pool import ConnectionPool, Limiter
@@ -42,15 +41,21 @@ from synapse_models.response import (
 from synapse_models.stream import Completed, Fold, StreamEvent
 from synapse_models.structured import with_structured_output
 
+_NOT_JSON: Final = "JSON can't carry this value"
+
 
 class PreparedCall(NamedTuple):
-    """A request that passed every check and is ready to be sent; what a dry run shows."""
+    """A request that passed every check and is ready to be sent; what a dry run shows.
+
+    ``data`` is the body of ``wire`` as it goes out.
+    """
 
     request: Request
     active: Mapping[str, Any]
     decisions: Mapping[str, LeafDecision]
     wire: WireRequest
     used_defaults: Mapping[str, JSONValue]
+    data: bytes
 
 
 class Model:
@@ -180,13 +185,16 @@ class Model:
             audit.record(path, decision)
         refused.update(audit.rejections)
         if refused:
-            raise RequestRejected(
-                Rejection(leaf=path, dialect=self.plan.dialect_id, reason=reason) for path, reason in refused.items()
-            )
+            raise self._rejected(refused)
         wire = self._bound.binder.encode(request, self._bound.context)
         if faults := audit.faults(wire.body):
             raise DialectFault(f"{self.plan.dialect_id}: " + "; ".join(faults))
-        return PreparedCall(request, active, audit.decisions, wire, used)
+        data = _encoded(wire.body)
+        if data is None:
+            if unsaid := {path: _NOT_JSON for path, value in active.items() if _encoded(value) is None}:
+                raise self._rejected(unsaid)
+            raise DialectFault(f"{self.plan.dialect_id}: the body isn't JSON, and no leaf of the request is to blame")
+        return PreparedCall(request, active, audit.decisions, wire, used, data)
 
     async def arun(self, request: Request) -> Response:
         """The response to a request.
@@ -259,13 +267,22 @@ class Model:
             binders=self._binders,
         )
 
+    def _rejected(self, refused: Mapping[str, str]) -> RequestRejected:
+        """The refusal of these leaves, with the reason of each."""
+        return RequestRejected(
+            Rejection(leaf=path, dialect=self.plan.dialect_id, reason=reason) for path, reason in refused.items()
+        )
+
     def _against_plan(self, active: Mapping[str, Any]) -> dict[str, str]:
         """Leaf → why the plan doesn't allow it."""
         once = "it asks for a channel that comes once, and sampling.n for several answers"
         refused = dict.fromkeys(choice_conflicts(active), once)
         for path, value in active.items():
-            if path.startswith(OPTION_PREFIX) and not _is_finite_json(value):
-                refused[path] = "JSON can't carry this value"
+            # A conversation may be long, and holds text and bytes alone: encoding the body finds what is wrong with it.
+            if path.partition(".")[0] != "input" and not is_json(value):
+                refused[path] = _NOT_JSON
+            if path.startswith(OPTION_PREFIX):
+                continue
             key = leaf(path).capability
             if key is None:
                 continue
@@ -282,7 +299,7 @@ class Model:
         wire = prepared.wire
         return Call(
             url=self._bound.base_url + wire.path,
-            body=msgspec.json.encode(wire.body),
+            body=prepared.data,
             method=wire.method,
             headers=wire.headers,
             auth=self._bound.auth,
@@ -333,12 +350,9 @@ class Model:
         )
 
 
-def _is_finite_json(value: Any) -> bool:
-    """False for values that would change on their way through JSON: infinities, NaN, keys that aren't text."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, Mapping):
-        return all(isinstance(key, str) and _is_finite_json(item) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return all(map(_is_finite_json, value))
-    return value is None or isinstance(value, bool | int | str)
+def _encoded(value: Any) -> bytes | None:
+    """``value`` as JSON, None when it can't be written."""
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError, msgspec.EncodeError):
+        return None

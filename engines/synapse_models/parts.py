@@ -7,6 +7,9 @@ on by the dialect, but never skipped.
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -21,6 +24,7 @@ InputModality = Literal["text", "image", "audio", "video", "document"]
 
 IMAGE_MEDIA_TYPES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What every provider that takes images accepts. Vector graphics are refused: no provider rasterises them."""
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _MEDIA_TYPE_SPELLINGS: Final = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg"}
 
 
@@ -114,6 +118,32 @@ class ChatMessage(Asked, frozen=True):
     content: tuple[ContentPart, ...]
     name: str | None = None
     provider_items: ProviderItems | None = None
+
+
+def is_json(value: Any) -> bool:
+    """Whether JSON carries a value, or a record of such values, unchanged.
+
+    It doesn't carry infinities, NaN, half a character, keys that aren't text, objects of any other type, and what
+    holds itself or is nested too deep to be written.
+    """
+    try:
+        return _is_json(value)
+    except RecursionError:
+        return False
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.isascii() or _HALF_CHARACTER.search(value) is None
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_json(key) and _is_json(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    if isinstance(value, Struct):
+        return all(_is_json(getattr(value, name)) for name in value.__struct_fields__)
+    return value is None or isinstance(value, bool | int)
 
 
 def text_message(role: Role, text: str) -> ChatMessage:

@@ -109,6 +109,12 @@ def test_a_wire_path_is_one_place(wire_path: str) -> None:
         consumed(wire_path)
 
 
+def test_the_name_of_what_is_passed_through_may_hold_a_star() -> None:
+    active = {"a": 1}
+    assert audited(active, {"a": passed_through("/a*b")}, {"a*b": 1}) == ()
+    assert audited(active, {"a": passed_through("/*")}, {"b": 1}) == ("a: said to be at /*, which the body lacks",)
+
+
 def test_pointers_follow_their_escapes() -> None:
     assert at_pointer({"a/b": {"c~d": [7]}}, "/a~1b/c~0d/0") == (True, 7)
     assert at_pointer({"a": [7]}, "/a/-1") == (False, None)

@@ -117,6 +117,7 @@ def test_null_is_neither_yes_nor_no(key: str) -> None:
         ("engine: {id: vllm, version: 0.9}", "models.m.engine.version (line 6): Expected `str | null`, got `float`"),
         ("args: {sampling: {temprature: 1}}", "models.m.args.sampling.temprature (line 6): no default can stand here"),
         ("args: {sampling: {temperature: hot}}", "Expected `float | null`, got `str`"),
+        ("args: {dialect_options: {'': 1}}", "an option has a name"),
         ("args: {sampling: {seed: null}}", "models.m.args.sampling.seed (line 6): null is no value"),
         ("args: {session: {previous_response_id: x}}", "models.m.args.session (line 6): no such group"),
         ("args: {temperature: 1}", "models.m.args.temperature (line 6): no such group"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -101,6 +102,15 @@ async def test_no_option_spells_a_key_that_something_else_owns(key: str) -> None
 def test_every_key_that_an_encoding_can_write_is_reserved() -> None:
     written = {path.split("/")[1] for leaf, _, path, _ in GOLDEN if not leaf.startswith("dialect_options.")}
     assert written | {"model", "stream_options", "max_completion_tokens"} <= BINDER.reserved_options
+
+
+async def test_what_is_prepared_is_encoded_and_sent_as_it_is() -> None:
+    async with OpenAIStub(document(completion({"content": "x"}))) as stub, pool(stub.base_url) as connections:
+        bound = model(connections, stub.base_url)
+        prepared = bound.prepare(sampling(seed=0))
+        await bound.arun(sampling(seed=0))
+    assert json.loads(prepared.data) == prepared.wire.body
+    assert stub.seen[0].raw == prepared.data
 
 
 async def test_all_refusals_are_told_at_once() -> None:

@@ -170,6 +170,13 @@ async def test_a_default_of_another_type_is_refused() -> None:
             model(own).with_args({"sampling.seed": "7"})
 
 
+@pytest.mark.parametrize("value", [float("inf"), "\ud800", object()])
+async def test_a_default_that_json_can_t_carry_is_refused(value: Any) -> None:
+    async with pool() as own:
+        with pytest.raises(PlanError, match=r"default of tools\.functions: JSON can't carry it"):
+            model(own).with_args({"tools.functions": [{"name": "f", "parameters": {"x": value}}]})
+
+
 # Rebinding
 
 

@@ -16,7 +16,7 @@ from synapse_models.audit import LeafDecision, consumed, passed_through
 from synapse_models.canonical import canonical_json
 from synapse_models.connection import CONNECTION_FAMILIES, HttpJson
 from synapse_models.credentials import EnvironmentResolver
-from synapse_models.dialect import CallContext, WireAuth
+from synapse_models.dialect import CallContext, WireAuth, WireRequest
 from synapse_models.dialects.openai_chat.binder import ChatBinder
 from synapse_models.errors import (
     DialectFault,
@@ -153,6 +153,19 @@ async def test_a_dialect_that_contradicts_itself_sends_nothing(
     with pytest.raises(DialectFault, match=said):
         await bound.arun(asking(sampling=SamplingParams(temperature=0.0)))
     assert stub.seen == []
+
+
+async def test_a_body_that_is_no_json_although_every_leaf_is_is_the_dialect_s_fault(
+    stub: OpenAIStub, connections: ConnectionPool
+) -> None:
+    class Odd(ChatBinder):
+        def encode(self, request: Request, context: CallContext) -> WireRequest:
+            wire = super().encode(request, context)
+            return msgspec.structs.replace(wire, body={**wire.body, "odd": object()})
+
+    bound = model(connections, stub.base_url, binders={"openai_chat": Odd()})
+    with pytest.raises(DialectFault, match="the body isn't JSON"):
+        bound.prepare(asking())
 
 
 async def test_the_slot_is_held_until_the_stream_is_read(stub: OpenAIStub, connections: ConnectionPool) -> None:

@@ -57,6 +57,8 @@ def decide_option(
     options = request.dialect_options
     if options is not None and options.dialect_id != context.dialect_id:
         return rejected(f"it is tagged for {options.dialect_id}, and the model is bound to {context.dialect_id}")
+    if not key:
+        return rejected("an option has a name")
     if key in reserved:
         return rejected("a field of the request or the binding owns this key; say it there")
     if options is not None and key in headers:
