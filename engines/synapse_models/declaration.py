@@ -37,7 +37,7 @@ from synapse_models.errors import MAX_EXCERPT_CHARS, redacted
 from synapse_models.parts import JSONValue, Record
 from synapse_models.policy import RetryPolicy, Timeouts, origin_of
 from synapse_models.requirements import TaskRequirements
-from synapse_models.yaml_loader import Document, DocumentError, KeyPath, Problem, load
+from synapse_models.yaml_loader import Document, DocumentError, KeyPath, Problem, load, secrets
 
 
 class EngineDeclaration(Record, frozen=True, forbid_unknown_fields=True):
@@ -113,8 +113,8 @@ def read_declarations(
     document = load(source)
     reader = _Reader(document, binders)
     models = reader.models()
-    if reader.problems:
-        raise DocumentError(tuple(sorted(reader.problems, key=lambda problem: problem.line)))
+    if problems := (*reader.problems, *secrets(document, reader.problems)):
+        raise DocumentError(tuple(sorted(problems, key=lambda problem: problem.line)))
     return Declarations(models=models)
 
 
@@ -127,7 +127,7 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def refuse(self, path: KeyPath, message: str) -> None:
-        self.problems.append(self.document.problem(path, message))
+        self.problems.append(self.document.problem(path, redacted(message)))
 
     def models(self) -> dict[str, ModelDeclaration]:
         value = self.document.value
@@ -312,6 +312,10 @@ class _Reader:
                     args[f"{group}.{key}"] = read_default(f"{group}.{key}", said)
                 except ValueError as error:
                     self.refuse((*here, key), str(error))
+                    continue
+                if (group, key) == ("tools", "hosted"):
+                    for index, tool in enumerate(said):
+                        self._no_secret(tool.get("options"), (*here, key, index, "options"))
         if "reasoning.effort" in args and "reasoning.budget_tokens" in args:
             self.refuse((*path, "reasoning"), "takes either effort or budget_tokens")
         return args, options

@@ -26,7 +26,11 @@ _SECRET_SHAPES: Final = re.compile(
     r"|\b(?:sk|pk|rk|xai|gsk|hf|AIza)[-_][^\s\"',;]{4,}"  # keys by their makers' prefixes, also when partly starred out
     r"|\bAIza[\w-]{10,}"
 )
-_REDACTED: Final = "[redacted]"
+_KEYS: Final = re.compile(
+    r"\b(?:bearer|basic)\s+[\w.~+/=-]+|\b(?:sk|pk|rk|xai|gsk|hf)[-_][\w-]+|\bAIza[\w-]+", re.ASCII | re.IGNORECASE
+)
+_KEY_RUN: Final = re.compile(r"[a-z0-9]{12,}", re.IGNORECASE)
+REDACTED: Final = "[redacted]"
 
 
 class Retry(enum.Enum):
@@ -246,6 +250,15 @@ class OutputContractViolation(ModelError):
         self.channels = tuple(channels)
 
 
+def holds_key(text: str) -> bool:
+    """Whether something in ``text`` can only be a key: after its beginning comes a long run of letters and digits.
+
+    :func:`redacted` hides more, whatever may be a key; this leaves ``basic rules`` and ``hf-internal-testing`` alone.
+    """
+    runs = (run for match in _KEYS.finditer(text) for run in _KEY_RUN.findall(match[0]))
+    return any(not run.isalpha() and not run.isdigit() for run in runs)
+
+
 def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     """The text, at most :data:`MAX_EXCERPT_CHARS` long, without the given secrets and without what looks like a key.
 
@@ -253,6 +266,6 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     """
     for secret in secrets:
         if secret:
-            text = text.replace(secret, _REDACTED)
-    text = _SECRET_SHAPES.sub(_REDACTED, text)
+            text = text.replace(secret, REDACTED)
+    text = _SECRET_SHAPES.sub(REDACTED, text)
     return text if len(text) <= MAX_EXCERPT_CHARS else text[: MAX_EXCERPT_CHARS - 1] + "…"

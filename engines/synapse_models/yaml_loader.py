@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ruamel.yaml import YAML
@@ -29,6 +29,7 @@ from ruamel.yaml.events import (
     StreamStartEvent,
 )
 
+from synapse_models.errors import REDACTED, holds_key, redacted
 from synapse_models.parts import JSONValue
 
 MAX_BYTES: Final = 1 << 20
@@ -37,6 +38,9 @@ MAX_INTEGER: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
+
+_KEY: Final = -1
+"""The step to a key itself. No file spells it: keys are text, and items count from 0."""
 
 _NULL: Final = re.compile(r"~|null|Null|NULL|")
 _TRUE: Final = re.compile(r"true|True|TRUE")
@@ -85,11 +89,39 @@ class Document(NamedTuple):
 
 
 def shown(path: KeyPath) -> str:
-    """``models.qwen3.stop[0]``."""
+    """``models.qwen3.stop[0]``, without what can only be a secret."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int) and step != _KEY:
+            text += f"[{step}]"
+        else:
+            name = "?" if isinstance(step, int) else REDACTED if holds_key(step) else step
+            text += f".{name}" if text else name
     return text
+
+
+def secrets(document: Document, told: Iterable[Problem]) -> tuple[Problem, ...]:
+    """A problem for each text that can only be a secret, unless ``told`` refuses its place for another reason."""
+    refused = {problem.path for problem in told}
+    return tuple(
+        document.problem(path, "this looks like a secret, which is never written here")
+        for path in _secret_places(document.value, ())
+        # What is said of a whole entry says nothing of what stands in it.
+        if not any(path[:length] in refused for length in range(3, len(path) + 1))
+    )
+
+
+def _secret_places(value: JSONValue, path: KeyPath) -> Iterator[KeyPath]:
+    if isinstance(value, dict):
+        for key, said in value.items():
+            if holds_key(key):
+                yield (*path, key)
+            yield from _secret_places(said, (*path, key))
+    elif isinstance(value, list):
+        for index, said in enumerate(value):
+            yield from _secret_places(said, (*path, index))
+    elif isinstance(value, str) and holds_key(value):
+        yield path
 
 
 def load(source: str | bytes) -> Document:
@@ -108,16 +140,33 @@ def load(source: str | bytes) -> Document:
         raise DocumentError((Problem((), line, "this isn't UTF-8"),)) from None
     reader = _Reader()
     try:
-        value = reader.document(iter(YAML(typ="safe", pure=True).parse(text)))
+        value = reader.document(_events(text))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        told = " ".join(word for word in (error.problem, error.context) if word)
+        told = redacted(" ".join(word for word in (error.problem, error.context) if word))
         raise DocumentError((Problem((), mark.line + 1 if mark else 0, f"this isn't YAML: {told}"),)) from None
     except YAMLError as error:
         raise DocumentError((Problem((), 0, f"this isn't YAML: {str(error).splitlines()[0]}"),)) from None
     if reader.problems:
         raise DocumentError(tuple(reader.problems))
     return Document(value, reader.lines)
+
+
+def _events(text: str) -> Iterator[Event]:
+    """The parser's events.
+
+    Raises DocumentError where the parser doesn't say itself what it can't read: a directive with a version that there
+    isn't, an escape for a character that there isn't. It doesn't say where either, only what came before.
+    """
+    line = 1
+    try:
+        for event in YAML(typ="safe", pure=True).parse(text):
+            end: Any = event.end_mark
+            line = int(end.line) + 1
+            yield event
+    except (AssertionError, OverflowError, ValueError):
+        told = "this isn't YAML: a directive or an escape, here or further down, stands for nothing"
+        raise DocumentError((Problem((), line, told),)) from None
 
 
 class _Reader:
@@ -184,12 +233,12 @@ class _Reader:
         return found
 
     def _key(self, event: Event, events: Iterator[Event], path: KeyPath) -> str:
-        key = self._value(event, events, (*path, "?"))
-        self.lines.pop((*path, "?"), None)
+        key = self._value(event, events, (*path, _KEY))
+        self.lines.pop((*path, _KEY), None)
         if isinstance(event, ScalarEvent) and event.value == "<<" and event.style is None:
             self._refuse(path, event, "merge keys aren't read here; write the values out")
         elif not isinstance(key, str):
-            self._refuse(path, event, f"a key must be text; quote it if {key!r} is meant")
+            self._refuse(path, event, f"a key must be text; quote it if {redacted(repr(key))} is meant")
             return str(key)
         return str(key)
 

@@ -157,6 +157,8 @@ def test_a_pasted_secret_is_never_repeated() -> None:
         "engine: {id: vllm, params: {headers: [Bearer CANARY]}}",
         "args: {dialect_options: {api_key: CANARY}}",
         "args: {dialect_options: {extra: sk-CANARY-0123456789}}",
+        "args: {tools: {hosted: [{tool: web_search, options: {api_key: CANARY}}]}}",
+        "args: {tools: {hosted: [{tool: web_search, options: {a: [{x: Bearer CANARY}]}}]}}",
     ],
 )
 def test_no_secret_stands_where_anything_may(line: str) -> None:
@@ -164,6 +166,88 @@ def test_no_secret_stands_where_anything_may(line: str) -> None:
     assert "is never written here" in problem
     assert "(line 6)" in problem
     assert "CANARY" not in problem
+
+
+KEY = "sk-live-canary0123456789"
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("route: K", "route"),
+        ("profile: K", "profile"),
+        ("engine: K", "engine"),
+        ("engine: {id: vllm, version: K}", "engine.version"),
+        ("args: {sampling: {stop: [a, K]}}", "args.sampling.stop[1]"),
+        ("args: {tools: {functions: [{name: f, description: call it with K}]}}", "args.tools.functions[0].description"),
+        (
+            "args: {tools: {functions: [{name: f, parameters: {default: K}}]}}",
+            "args.tools.functions[0].parameters.default",
+        ),
+        ("args: {structured_output: {format: json_schema, schema: {const: K}}}", "args.structured_output.schema.const"),
+        ("args: {dialect_options: {K: 1}}", "args.dialect_options.[redacted]"),
+        ("engine: {id: vllm, params: {a: {K: 1}}}", "engine.params.a.[redacted]"),
+    ],
+)
+def test_what_can_only_be_a_secret_stands_nowhere(line: str, place: str) -> None:
+    assert problems(HEAD + f"    {line.replace('K', KEY)}\n") == [
+        f"models.m.{place} (line 6): this looks like a secret, which is never written here"
+    ]
+
+
+def test_no_name_of_a_model_and_no_address_is_a_secret() -> None:
+    assert problems(
+        f"models:\n  {KEY}:\n    dialect: openai_chat\n    model: {KEY}\n    api_base: http://h/{KEY}\n"
+    ) == [
+        f"models.[redacted]{place} (line {line}): this looks like a secret, which is never written here"
+        for place, line in (("", 2), (".model", 4), (".api_base", 5))
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "retry: K",
+        "engine: [K]",
+        "concurrency: K",
+        "api_base: [K]",
+        "model: [K]",
+        "base: K",
+        "wire_version: K",
+        "K: 1",
+        "timeouts: {K: 1}",
+        "timeouts: {total_s: K}",
+        "args: K",
+        "args: {K: 1}",
+        "args: {sampling: {temperature: K}}",
+        "args: {reasoning: {effort: K}}",
+        "capabilities: K",
+        "capabilities: {reasoning: K}",
+        "capabilities: {reasoning: {effort: K}}",
+        "requires: {t: {input: K}}",
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
+    text = HEAD.replace("    api_base: http://127.0.0.1:1/v1\n", "") if line.startswith("api_base") else HEAD
+    text = text.replace("    model: x\n", "") if line.startswith("model") else text
+    told = problems(text + f"    {line.replace('K', KEY)}\n")
+    assert len(told) == 1
+    assert "canary" not in told[0]
+
+
+def test_words_that_look_a_little_like_keys_are_words() -> None:
+    model = read(
+        "    profile: hf-internal-testing/tiny-random-LlamaForCausalLM\n"
+        "    args:\n"
+        "      sampling: {stop: [sk-learn, 'Bearer of good news', 'pk_20251201123456']}\n"
+        "      tools:\n"
+        "        functions:\n"
+        "        - {name: f, description: basic authentication, parameters: {properties: {password: {type: string}}}}\n"
+        "        hosted: [{tool: web_search, options: {search_context_size: low}}]\n"
+    ).models["m"]
+    assert model.profile == "hf-internal-testing/tiny-random-LlamaForCausalLM"
+    assert model.args["sampling.stop"] == ["sk-learn", "Bearer of good news", "pk_20251201123456"]
+    assert model.args["tools.functions"][0]["description"] == "basic authentication"
 
 
 def test_a_long_text_is_no_secret_and_may_hold_one() -> None:

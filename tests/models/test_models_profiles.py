@@ -49,6 +49,19 @@ def test_what_a_profile_limits_is_something_that_the_dialect_could_say() -> None
             assert fact.support == "unsupported" or not hasattr(designed[key], "reason"), (dialect_id, key)
 
 
+def test_a_secret_in_a_profile_is_refused_and_not_repeated() -> None:
+    key = "sk-live-CANARY0123456789"
+    refused = "this looks like a secret, which is never written here"
+    head = "profiles:\n- dialects: [openai_chat]\n"
+    assert problems(SOURCE + head + f"  models: [{key}]\n  source: s\n") == [
+        f"profiles[0].models[0] (line 4): {refused}"
+    ]
+    assert problems(SOURCE + head + f"  models: [m]\n  source: {key}\n  leaves: {{sampling.seed: unknown}}\n") == [
+        "profiles[0].leaves.sampling.seed (line 6): a fact needs one of the file's sources, not '[redacted]'",
+        f"profiles[0].source (line 5): {refused}",
+    ]
+
+
 @pytest.mark.parametrize("name", ["claude-opus-4-7-mine", "my-claude-opus-4-7", "opus", "Claude-Opus-4-7", ""])
 def test_a_name_is_never_matched_in_part(name: str) -> None:
     profile = shipped().find("anthropic_messages", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -92,6 +93,41 @@ def test_half_a_character_is_no_text() -> None:
     half = "half a character; write it out instead of as two escapes"
     assert problems('a: "\\ud83d"\n') == [f"a (line 1): {half}"]
     assert load('a: "\\U0001F600"').value == {"a": "\U0001f600"}
+
+
+def test_a_key_may_have_any_name() -> None:
+    assert problems('"?": 1\nb: 2\n"?": 3\n') == ["? (line 3): the key is there twice; first on line 1"]
+    document = load('"?": 1\nb: 2\n"c":\n  "?": 3\n')
+    assert document.value == {"?": 1, "b": 2, "c": {"?": 3}}
+    assert (document.lines[("?",)], document.lines[("c", "?")]) == (1, 4)
+    assert problems("? {a: &x 1}\n: 2\n")[0] == "?.a (line 1): anchors aren't read here"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("%YAML 1.3\n---\na: 1\n", 1),
+        ("a: 1\n...\n%YAML 1." + "9" * 5000 + "\n---\nb: 2\n", 2),
+        ('a: 1\nb: "\\UFFFFFFFF"\n', 2),
+        ('a: 1\n\nb: "\\U00110000"\n', 3),
+    ],
+)
+def test_what_the_parser_trips_over_is_refused_with_the_line_that_it_came_to(text: str, line: int) -> None:
+    assert problems(text) == [
+        f"line {line}: this isn't YAML: a directive or an escape, here or further down, stands for nothing"
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("ab:?-[]{},&*!|>'\"%@`# \n\t\\xuUFN019<=.YAMLTG"), max_size=40))
+def test_any_text_is_a_document_or_no_document(text: str) -> None:
+    with contextlib.suppress(DocumentError):
+        load(text)
+
+
+def test_no_message_repeats_what_can_only_be_a_secret() -> None:
+    (problem,) = problems("? [sk-live-CANARY0123456789]\n: 1\n")
+    assert problem == "line 1: a key must be text; quote it if ['[redacted]'] is meant"
 
 
 plain_text = st.text(

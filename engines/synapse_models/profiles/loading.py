@@ -31,11 +31,12 @@ import msgspec
 from msgspec import Meta, structs
 
 from synapse_models.capabilities import CAPABILITY_SPECS
+from synapse_models.errors import redacted
 from synapse_models.leaves import LEAVES
 from synapse_models.parts import JSONValue, Record
 from synapse_models.profiles import FACTS, Fact, ModelProfile, Support, SupportFact
 from synapse_models.specs import DIALECT_SPECS
-from synapse_models.yaml_loader import Document, DocumentError, KeyPath, Problem, load
+from synapse_models.yaml_loader import Document, DocumentError, KeyPath, Problem, load, secrets
 
 _FILES: Final = "catalogue"
 
@@ -104,10 +105,11 @@ def read_profiles(source: str | bytes, origin: Literal["catalogue", "user"]) -> 
     Raises:
         DocumentError: with every problem that it has.
     """
-    reader = _Reader(load(source), origin)
+    document = load(source)
+    reader = _Reader(document, origin)
     found = reader.read()
-    if reader.problems:
-        raise DocumentError(tuple(reader.problems))
+    if problems := (*reader.problems, *secrets(document, reader.problems)):
+        raise DocumentError(problems)
     return Catalogue(profiles=found)
 
 
@@ -119,7 +121,7 @@ class _Reader:
         self.sources: dict[str, Source] = {}
 
     def refuse(self, path: KeyPath, message: str) -> None:
-        self.problems.append(self.document.problem(path, message))
+        self.problems.append(self.document.problem(path, redacted(message)))
 
     def read(self) -> dict[tuple[str, str], ModelProfile]:
         value = self._mapping(self.document.value, (), ("sources", "profiles"))
