@@ -6,6 +6,7 @@ launches servers composes deployments, pools and ``Model.bind`` himself.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Self
@@ -51,6 +52,7 @@ class ModelSession:
             findings = [line for finding in self.result.diagnostics for line in finding.lines()]
             raise PlanError("\n".join(["these models can't be bound: " + ", ".join(unplanned), *findings]))
         deployments = {name: _deployment(model, observed[name]) for name, model in roots.items()}
+        self._closing: asyncio.Task[None] | None = None
         self._pools = {name: self._pool(model, resolver) for name, model in roots.items()}
         self.models: Mapping[str, Model] = MappingProxyType(
             {
@@ -73,9 +75,14 @@ class ModelSession:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes every pool, after what is under way in it."""
-        for pool in self._pools.values():
-            await pool.aclose()
+        """Closes all pools at once, each after what is under way in it. Further calls wait with the first one."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        # A caller who is cancelled stops waiting; the closing goes on.
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(pool.aclose() for pool in self._pools.values()))
 
     def _pool(self, model: ModelDeclaration, resolver: CredentialResolver | None) -> ConnectionPool:
         identity = ConnectionIdentity(

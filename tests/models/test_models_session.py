@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from fixtures.bound_models import PROMPT, asking
-from fixtures.openai_stub import OpenAIStub, completion, document
+from fixtures.openai_stub import OpenAIStub, chunk, completion, document, events
 from synapse_models.credentials import EnvironmentResolver
 from synapse_models.declaration import read_declarations
 from synapse_models.errors import PlanError
+from synapse_models.model import Model
 from synapse_models.policy import Timeouts
 from synapse_models.profiles.loading import shipped
 from synapse_models.request import SamplingParams, ScoringParams
@@ -63,6 +66,34 @@ async def test_a_file_becomes_models_that_share_what_they_declared() -> None:
             await other.arun(asking())
     assert stub.seen[0].body["model"] == "some-model"
     assert [seen.headers.get("Authorization") for seen in stub.seen] == ["Bearer k"] * 3 + [None]
+
+
+async def test_a_cancelled_close_closes_every_pool_all_the_same() -> None:
+    hold = asyncio.Event()
+    async with OpenAIStub(events(chunk({"content": "a"}), chunk(finish="stop"), hold=hold)) as stub:
+        session = ModelSession(
+            read_declarations(FILE.format(url=stub.base_url)), shipped(), resolver=EnvironmentResolver({"KEY": "k"})
+        )
+        base, other = session.models["base"], session.models["other"]
+        stream = base.astream(asking())
+        await anext(stream)
+        closing = asyncio.create_task(session.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await asyncio.wait_for(_until_closed(other), 5)
+        with pytest.raises(PlanError, match="closed"):
+            await base.arun(asking())
+        hold.set()
+        assert [event async for event in stream][-1].response.text == "a"
+        await asyncio.wait_for(_until_closed(base), 5)
+        await session.aclose()
+
+
+async def _until_closed(model: Model) -> None:
+    while model.pool._closing is None or not model.pool._closing.done():  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
 
 
 def test_a_file_that_doesn_t_hold_together_opens_nothing_and_says_why() -> None:
