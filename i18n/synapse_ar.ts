@@ -613,6 +613,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>The newest {count} jobs are shown, and all that are going on.</source>
+      <translation>تظهر هنا أحدث المهام (حتى {count}) وكل المهام الجارية.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
       <source>There is no such job. Choose “All jobs” to see the others.</source>
       <translation>لا مهمة كهذه. اختر «كل المهام» لترى البقية.</translation>
     </message>

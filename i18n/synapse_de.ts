@@ -589,6 +589,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>The newest {count} jobs are shown, and all that are going on.</source>
+      <translation>Gezeigt werden die neuesten {count} Aufträge und alle laufenden.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
       <source>There is no such job. Choose “All jobs” to see the others.</source>
       <translation>Es gibt keinen solchen Auftrag. Wählen Sie „Alle Aufträge“, um die anderen zu sehen.</translation>
     </message>

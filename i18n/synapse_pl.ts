@@ -595,6 +595,11 @@
     </message>
     <message>
       <location filename="../app/synapse_app/pages/jobs.py"></location>
+      <source>The newest {count} jobs are shown, and all that are going on.</source>
+      <translation>Pokazane są najnowsze zadania (najwyżej {count}) oraz wszystkie trwające.</translation>
+    </message>
+    <message>
+      <location filename="../app/synapse_app/pages/jobs.py"></location>
       <source>There is no such job. Choose “All jobs” to see the others.</source>
       <translation>Nie ma takiego zadania. Wybierz „Wszystkie zadania”, aby zobaczyć pozostałe.</translation>
     </message>

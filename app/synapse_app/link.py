@@ -45,6 +45,8 @@ START_LIMIT_S: Final = 20.0
 """How long a service that was started may take until it answers."""
 READ_PAUSE_S: Final = 0.2
 """Least time between two readings of the listings, however many events made them stale."""
+_MOST: Final = 1000
+"""Rows that the service lists at a time, at most."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -257,8 +259,10 @@ class ServiceLink:
             await self._sleep(READ_PAUSE_S)
 
     async def _read(self, client: AsyncClient, listing: str) -> None:
-        reducer: Callable[[AppState, Any], AppState]
+        reducer: Callable[..., AppState]
         ask, reducer = _READERS[listing]
+        if listing in reducers.MOVING:
+            reducer = partial(reducer, asked=self._store.state)
         try:
             answer = await ask(client)
         except NoReply:
@@ -290,12 +294,25 @@ class ServiceLink:
                 self._store.apply(partial(reducers.info_read, info=info))
 
 
-_READERS: Final[dict[str, tuple[Callable[[AsyncClient], Awaitable[Any]], Callable[[AppState, Any], AppState]]]] = {
+async def _jobs(client: AsyncClient) -> r.JobsList:
+    """The newest jobs, and all that go on, which may be older."""
+    # In this order: a job that is minted in between is among the newest, one that ends is seen as it ended.
+    live = await client.jobs_list(reducers.GOING_ON, limit=_MOST)
+    newest = await client.jobs_list(limit=reducers.NEWEST)
+    seen = {row.job_id for row in newest.jobs}
+    return r.JobsList(jobs=[*newest.jobs, *(row for row in live.jobs if row.job_id not in seen)])
+
+
+async def _downloads(client: AsyncClient) -> r.DownloadsList:
+    return await client.downloads_list(limit=_MOST)
+
+
+_READERS: Final[dict[str, tuple[Callable[[AsyncClient], Awaitable[Any]], Callable[..., AppState]]]] = {
     reducers.MODELS: (AsyncClient.models_list, reducers.models_read),
     reducers.LANES: (AsyncClient.lanes_list, reducers.lanes_read),
     reducers.CATALOG: (AsyncClient.models_catalog, reducers.catalog_read),
-    reducers.JOBS: (AsyncClient.jobs_list, reducers.jobs_read),
-    reducers.DOWNLOADS: (AsyncClient.downloads_list, reducers.downloads_read),
+    reducers.JOBS: (_jobs, reducers.jobs_read),
+    reducers.DOWNLOADS: (_downloads, reducers.downloads_read),
     reducers.USAGE: (AsyncClient.cache_usage, reducers.usage_read),
 }
 

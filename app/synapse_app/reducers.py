@@ -23,6 +23,12 @@ TOPICS: Final = ("service", "settings", "log", "jobs", "downloads", "lanes", "mo
 MODELS, CATALOG, JOBS, DOWNLOADS, USAGE = "models.list", "models.catalog", "jobs.list", "downloads.list", "cache.usage"
 LANES: Final = "lanes.list"
 LISTINGS: Final = (MODELS, LANES, CATALOG, JOBS, DOWNLOADS, USAGE)
+MOVING: Final = (JOBS, DOWNLOADS)
+"""The listings whose rows only move forward. Their reducers also take the picture that they were asked for in."""
+GOING_ON: Final = ("queued", "running", "paused_needs_reauth", "downloading", "verifying")
+"""States of jobs that haven't ended, downloads among them."""
+NEWEST: Final = 100
+"""Jobs that are read, beside those that go on."""
 
 _OF_TOPIC: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": (JOBS,),
@@ -86,12 +92,15 @@ def catalog_read(state: AppState, listing: r.ModelsCatalog) -> AppState:
     return _noted(replace(state, catalog={model.id: model for model in listing.models}), CATALOG)
 
 
-def jobs_read(state: AppState, listing: r.JobsList) -> AppState:
-    return _noted(replace(state, jobs=_merged(state.jobs, listing.jobs)), JOBS)
+def jobs_read(state: AppState, listing: r.JobsList, asked: AppState | None = None) -> AppState:
+    """``listing`` holds :data:`NEWEST` jobs at most, and then older ones that go on."""
+    jobs = _merged(state.jobs, listing.jobs, state.jobs if asked is None else asked.jobs)
+    return _noted(replace(state, jobs=jobs, jobs_cut=len(listing.jobs) >= NEWEST), JOBS)
 
 
-def downloads_read(state: AppState, listing: r.DownloadsList) -> AppState:
-    return _noted(replace(state, downloads=_merged(state.downloads, listing.downloads)), DOWNLOADS)
+def downloads_read(state: AppState, listing: r.DownloadsList, asked: AppState | None = None) -> AppState:
+    downloads = _merged(state.downloads, listing.downloads, state.downloads if asked is None else asked.downloads)
+    return _noted(replace(state, downloads=downloads), DOWNLOADS)
 
 
 def usage_read(state: AppState, usage: r.CacheUsage) -> AppState:
@@ -238,9 +247,13 @@ def _updated(rows: Mapping[str, Row], fresh: Iterable[Row]) -> Mapping[str, Row]
     return {**added, **known} if added else known
 
 
-def _merged(rows: Mapping[str, Row], listing: Iterable[Row]) -> Mapping[str, Row]:
-    """The listing, in its order, but no row behind what an event has told already."""
-    return {row.job_id: row if (old := rows.get(row.job_id)) is None else _later(old, row) for row in listing}
+def _merged(rows: Mapping[str, Row], listing: Iterable[Row], asked: Mapping[str, Row]) -> Mapping[str, Row]:
+    """The listing, in its order, but no row behind what an event has told already.
+
+    In front are the rows that came after it was ``asked`` for: the service may have looked before it had them.
+    """
+    listed = {row.job_id: row if (old := rows.get(row.job_id)) is None else _later(old, row) for row in listing}
+    return {name: row for name, row in rows.items() if name not in asked and name not in listed} | listed
 
 
 def _later(old: Row, new: Row) -> Row:

@@ -88,6 +88,9 @@ class AppState:
     downloads: Mapping[str, r.DownloadRow] = field(default_factory=dict)
     """By job id, newest first when read."""
     jobs: Mapping[str, r.JobRow] = field(default_factory=dict)
+    """By job id, newest first when read: the newest, and all that go on."""
+    jobs_cut: bool = False
+    """True when there are jobs that have ended and weren't read."""
     log: LogPicture = LogPicture()
     usage: r.CacheUsage | None = None
     storage: r.StorageStatus | None = None

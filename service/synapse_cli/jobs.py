@@ -20,8 +20,8 @@ from synapse_client.results import ENDED
 from synapse_wire.errors import WireError
 from synapse_wire.results import JobRow, JobStatus
 
-LIVE = ("queued", "running", "paused_needs_reauth")
-"""States of a job that has not ended."""
+LIVE = ("queued", "running", "paused_needs_reauth", "downloading", "verifying")
+"""States of a job that has not ended, downloads among them."""
 
 
 def wait(

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from fixtures.fake_connection import FakeCall
+from fixtures.fake_service import FakeService, short_folder
 from fixtures.service_process import ServiceProcess
 from fixtures.tray_app import TrayApp
 from fixtures.tray_rows import job
+from synapse_app import reducers
 from synapse_app.pages import job_rows
 from synapse_app.pages.jobs import JobsPage
+from synapse_app.tray import icon_state
 from synapse_client import Client
 from synapse_wire import results as r
 
 NOW_MS = 1_700_000_000_000
+
+
+def _hello_with_jobs(call: FakeCall) -> r.Hello:
+    operations = ["service.info", "events.subscribe"]
+    return r.Hello(server_version="1", protocol=1, module_generation=1, operations=operations, extensions=["jobs.list"])
 
 
 def submit(client: Client, count: int, key: str) -> str:
@@ -55,6 +66,29 @@ def test_a_job_is_cancelled(tray_with_model: TrayApp, model_service: ServiceProc
     assert page.browser.instead.isVisible()
     page.filter.setCurrentIndex(page.filter.findData("ended"))
     assert job_id in [row.job_id for row in page.browser.model.rows]
+
+
+def test_a_job_that_goes_on_is_shown_however_many_came_after_it(start_tray: Callable[..., TrayApp]) -> None:
+    with short_folder() as folder, FakeService(folder / "run") as fake:
+        fake.on("service.hello", _hello_with_jobs)
+        rows = [job(f"later-{number}", 100, "done", terminal_ms=9) for number in range(reducers.NEWEST)]
+        rows += [job("ended", 100, "done", terminal_ms=9), job("long", 5)]
+
+        def listing(call: FakeCall) -> r.JobsList:
+            wanted = [row for row in rows if call.params.states is None or row.state in call.params.states]
+            return r.JobsList(jobs=wanted[: call.params.limit or 100])
+
+        fake.on("jobs.list", listing)
+        tray = start_tray(folder)
+        tray.until(lambda: "jobs.list" in tray.state.read, "the jobs are read")
+        page = tray.page(JobsPage)
+        assert [row.job_id for row in page.browser.model.rows] == [f"later-{n}" for n in range(100)] + ["long"]
+        assert icon_state(tray.state) == "working"
+        assert page.cut.text() == "The newest 100 jobs are shown, and all that are going on."
+        assert page.cut.isVisible()
+        page.filter.setCurrentIndex(page.filter.findData("going_on"))
+        assert [row.job_id for row in page.browser.model.rows] == ["long"]
+        assert not page.cut.isVisible()
 
 
 def test_a_service_without_any_job_says_what_will_appear(tray: TrayApp) -> None:

@@ -42,6 +42,13 @@ def test_a_listing_that_is_older_than_an_event_takes_no_end_and_no_progress_back
     }
 
 
+def test_a_job_that_an_event_told_of_while_the_listing_was_read_stays() -> None:
+    asked = reducers.jobs_read(AppState(), r.JobsList(jobs=[job("a", 5), job("gone", 1)]))
+    state = reducers.happened(asked, event("jobs", job("new", 0, "queued")))
+    state = reducers.jobs_read(state, r.JobsList(jobs=[job("a", 60)]), asked)
+    assert list(state.jobs) == ["new", "a"]
+
+
 def test_what_did_not_change_is_the_same_object() -> None:
     before = reducers.jobs_read(AppState(), r.JobsList(jobs=[job("a", 5)]))
     after = reducers.happened(before, event("log", tail(1)))

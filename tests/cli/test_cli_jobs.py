@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fixtures.fake_service import FakeService, status
+from synapse_cli.jobs import LIVE
 from synapse_cli.main import app
 from synapse_wire import params as p
 from synapse_wire import results as r
@@ -95,6 +96,23 @@ def test_a_list_can_be_of_some_states_and_of_some_length(fake: FakeService, run:
     assert len(json.loads(run("jobs", "--json").stdout)["jobs"]) == 2
     assert fake.received[-1] == ("jobs.list", {"limit": 20})
     assert run("jobs", "list", "--state", "asleep").exit_code == 2
+
+
+def test_a_job_that_goes_on_is_listed_however_many_came_after_it(fake: FakeService, run: Run) -> None:
+    fake.durable.working = False
+    going_on, ended = submit(fake, key="long"), submit(fake, key="ended")
+    fake.durable.cancel(ended)
+    later = [submit(fake, key=f"later {number}") for number in range(20)]
+    for job_id in later:
+        fake.durable.cancel(job_id)
+    result = run("jobs")
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:22]] == [*reversed(later), going_on]
+    note = "The newest 20 are shown, and all that go on; `synapse jobs list --limit N` shows more.\n"
+    assert result.stderr == note
+    assert ended in run("jobs", "list", "--limit", "30").stdout
+    some = run("jobs", "list", "--state", "failed", "-n", "2")
+    assert some.stderr == "The newest 2 are shown; `synapse jobs list --limit N` shows more.\n"
+    assert [line.split()[0] for line in some.stdout.splitlines()[1:3]] == [later[-1], later[-2]]
 
 
 def test_an_empty_list_says_so(fake: FakeService, run: Run) -> None:
@@ -220,7 +238,7 @@ def test_status_shows_the_jobs_that_havent_ended(fake: FakeService, run: Run) ->
     ended, live = submit(fake, key="a"), submit(fake, key="b")
     fake.durable.cancel(ended)
     assert run("status").stdout.splitlines()[-1] == f"  job          {live}: embed.batch of mini, queued, 0 of 25"
-    assert fake.received[-1] == ("jobs.list", {"states": ["queued", "running", "paused_needs_reauth"]})
+    assert fake.received[-1] == ("jobs.list", {"states": list(LIVE), "limit": 1000})
     assert [job["job_id"] for job in json.loads(run("status", "--json").stdout)["jobs"]] == [live]
 
 

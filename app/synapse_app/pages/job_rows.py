@@ -7,12 +7,12 @@ from typing import Final, Literal
 from synapse_app import figures, words
 from synapse_app.i18n import tr
 from synapse_app.pages.model_rows import problem_in
+from synapse_app.reducers import GOING_ON
 from synapse_app.widgets.delegate import Look
 from synapse_app.widgets.details import Fact
 from synapse_wire import results as r
 
 DOWNLOAD: Final = "models.download"
-GOING_ON: Final = ("queued", "running", "paused_needs_reauth", "downloading", "verifying")
 
 Filter = Literal["all", "going_on", "ended"]
 FILTERS: Final[tuple[Filter, ...]] = ("all", "going_on", "ended")

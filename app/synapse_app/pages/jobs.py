@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QComboBox, QPushButton
 
-from synapse_app import reducers
+from synapse_app import figures, reducers
 from synapse_app.commands import Outcome, Refused
 from synapse_app.i18n import tr
 from synapse_app.pages import job_rows
@@ -16,6 +16,7 @@ from synapse_app.state import AppState
 from synapse_app.widgets.browser import Browser
 from synapse_app.widgets.delegate import Look
 from synapse_app.widgets.flow import Flow
+from synapse_app.widgets.text import Wrapping
 from synapse_wire import results as r
 
 
@@ -36,9 +37,11 @@ class JobsPage(Page):
         for which in job_rows.FILTERS:
             self.filter.addItem("", which)
         self.cancel = QPushButton()
+        self.cut = Wrapping("muted")
         self.browser: Browser[r.JobRow] = Browser(context.theme, _key, job_rows.spoken, _look, self.cancel)
         self.body.addLayout(Flow(self.filter))
         self.body.addWidget(self.browser, 1)
+        self.body.addWidget(self.cut)
         self.filter.currentIndexChanged.connect(self._narrowed)
         self.cancel.clicked.connect(self._cancel)
         self.browser.selected.connect(self._selected)
@@ -51,10 +54,12 @@ class JobsPage(Page):
             self.filter.setItemText(at, names[which])
         self.filter.setAccessibleName(tr("Which jobs are shown"))
         self.cancel.setText(tr("&Cancel the job"))
+        newest = figures.count(reducers.NEWEST)
+        self.cut.setText(tr("The newest {count} jobs are shown, and all that are going on.", count=newest))
         self.browser.view.setAccessibleName(self.label())
 
     def show_state(self, before: AppState | None, after: AppState) -> None:
-        parts = ("jobs", "link", "read")
+        parts = ("jobs", "jobs_cut", "link", "read")
         if before is None or any(getattr(before, part) is not getattr(after, part) for part in parts):
             self._show_rows(after)
 
@@ -69,6 +74,7 @@ class JobsPage(Page):
         else:
             text = tr("Nothing has run yet. Downloads, probes and large batches of apps appear here by themselves.")
             self.browser.show_instead(text)
+        self.cut.setVisible(state.jobs_cut and self.filter.currentData() != "going_on")
         self._show_job()
 
     def _show_job(self) -> None:

@@ -60,17 +60,27 @@ def list_jobs(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """List the newest jobs, whoever started them. A job that has ended is kept as long as its results."""
+    """List the newest jobs, whoever started them, and all that go on.
+
+    A job that has ended is kept as long as its results.
+    """
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
+    from synapse_wire.results import JobsList
 
     output = Output(as_json)
     with reporting(output, "list the jobs"), open_client(home) as client:
         listing = client.jobs_list(None if not state else [each.value for each in state], limit=limit)
+        cut = len(listing.jobs) == limit
+        if cut and not state:
+            listing = JobsList(jobs=_with_live(listing.jobs, client))
     if as_json:
         output.json(listing)
     elif listing.jobs:
         _table(output, listing.jobs)
+        if cut:
+            shown = f"The newest {limit} are shown" + ("" if state else ", and all that go on")
+            output.note(f"{shown}; `synapse jobs list --limit N` shows more.")
     else:
         output.line("There are no such jobs." if state else "There are no jobs.")
 
@@ -142,8 +152,19 @@ def cancel(job_id: JobId, home: Home = None, as_json: Json = False) -> None:
 
 
 def _row(client: Client, job_id: str) -> JobRow | None:
-    """The job in the list, if it is among the newest."""
-    return next((row for row in client.jobs_list(limit=NEWEST).jobs if row.job_id == job_id), None)
+    """The job in the list, if it is among the newest or goes on."""
+    rows = client.jobs_list(limit=NEWEST).jobs
+    if len(rows) == NEWEST:
+        rows = _with_live(rows, client)
+    return next((row for row in rows if row.job_id == job_id), None)
+
+
+def _with_live(newest: list[JobRow], client: Client) -> list[JobRow]:
+    """``newest``, and then the older jobs that go on."""
+    from synapse_cli.jobs import LIVE
+
+    listed = {row.job_id for row in newest}
+    return [*newest, *(row for row in client.jobs_list(LIVE, limit=NEWEST).jobs if row.job_id not in listed)]
 
 
 def _table(output: Output, rows: list[JobRow]) -> None:

@@ -34,6 +34,7 @@ def _pause(info: ServiceInfo) -> list[tuple[str, str]]:
 def status(home: Home = None, as_json: Json = False) -> None:
     """Show whether the service runs, and what it is doing. Exits with 3 when it doesn't run."""
     from synapse_cli import figures, jobs
+    from synapse_cli.commands.jobs import NEWEST
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
 
@@ -41,7 +42,7 @@ def status(home: Home = None, as_json: Json = False) -> None:
     with reporting(output, "ask the service"), open_client(home) as client:
         info = client.info()
         listing = client.models_list()
-        live = client.jobs_list(jobs.LIVE).jobs
+        live = client.jobs_list(jobs.LIVE, limit=NEWEST).jobs
         if as_json:
             output.json({"service": info, "models": listing.models, "jobs": live})
             return
