@@ -15,7 +15,7 @@ from synapse_app import reducers
 from synapse_app.link import ServiceLink
 from synapse_app.problems import Problem, problem_of
 from synapse_app.service_process import ServiceProcess
-from synapse_app.state import LinkState, StateStore
+from synapse_app.state import StateStore
 from synapse_client import AsyncClient
 from synapse_client.errors import ClientError
 from synapse_wire import results as r
@@ -174,5 +174,5 @@ class Commands:
         if info is not None and not await self._process.wait_ended(info.pid):
             self._link.not_stopping()
             return Refused(Problem("still_running", f"Process {info.pid} still runs.", {"pid": info.pid}))
-        self._store.apply(partial(reducers.moved, link=LinkState.STOPPED))
+        self._link.stopped()
         return Done(None)

@@ -124,8 +124,8 @@ class ServiceLink:
         self.wake()
 
     def start_service(self) -> None:
-        """Start the service if none answers."""
-        self._start_wanted = True
+        """Start the service if none answers; one that winds down is waited for first."""
+        self._start_wanted = self._client is None or self._store.state.link is LinkState.STOPPING
         self.wake()
 
     def stopping(self) -> None:
@@ -134,9 +134,17 @@ class ServiceLink:
         self._store.apply(partial(reducers.moved, link=LinkState.STOPPING))
 
     def not_stopping(self) -> None:
-        """The stop was refused."""
+        """The stop was refused, or its process doesn't end."""
         if self._store.state.link is LinkState.STOPPING:
-            self._store.apply(partial(reducers.moved, link=LinkState.CONNECTED))
+            link = LinkState.SEARCHING if self._client is None else LinkState.CONNECTED
+            self._store.apply(partial(reducers.moved, link=link))
+            self.wake()
+
+    def stopped(self) -> None:
+        """The process that was asked to stop has ended."""
+        if self._store.state.link is LinkState.STOPPING:
+            self._store.apply(partial(reducers.moved, link=LinkState.STOPPED))
+            self.wake()  # a start may be wanted by now
 
     def read_again(self, *listings: str) -> None:
         """Read these listings soon, or all of them."""
@@ -170,6 +178,9 @@ class ServiceLink:
         self._store.apply(partial(reducers.moved, link=link, problem=problem))
 
     async def _found(self, error: ClientError | SynapseError) -> tuple[LinkState, Problem | None]:
+        if self._store.state.link is LinkState.STOPPING:
+            # Its socket goes before its process does, which `stopped` tells. Another one couldn't start until then.
+            return LinkState.STOPPING, None
         problem = problem_of(error)
         if isinstance(error, EndpointRefused):
             return LinkState.REFUSED, problem
@@ -177,7 +188,7 @@ class ServiceLink:
             return LinkState.HUNG, problem
         if isinstance(error, ProtocolViolation | SynapseError) and problem.code != "overloaded":
             return LinkState.INCOMPATIBLE, problem
-        if self._store.state.link in (LinkState.STOPPING, LinkState.STOPPED) and not self._start_wanted:
+        if self._store.state.link is LinkState.STOPPED and not self._start_wanted:
             return LinkState.STOPPED, None
         if isinstance(error, ServiceNotRunning):
             return await self._started_or_down(problem)
@@ -222,6 +233,7 @@ class ServiceLink:
         try:
             async with client.subscribe(*topics) as stream:
                 self._client = client
+                self._start_wanted = False  # it runs: whoever stops it from now on wants it stopped
                 self._starting_since = None
                 self._store.apply(partial(reducers.linked, hello=hello))
                 self.read_again()

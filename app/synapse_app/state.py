@@ -16,7 +16,7 @@ state               meaning                                                  lea
 ``down``            nobody is there; looked for again with growing pauses    searching
 ``refused``         something is at the address that isn't ours to use       searching
 ``incompatible``    it speaks another protocol                               searching
-``stopping``        the user asked it to stop; it still winds down           stopped, connected
+``stopping``        the user asked it to stop; its process still runs        stopped, connected
 ``stopped``         it was stopped on request, and isn't started by itself   searching
 ==================  =======================================================  =======================
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from fixtures.service_process import ServiceProcess
 from fixtures.tray_app import TrayApp, service_process
 from synapse_app.commands import Done, Refused
 from synapse_app.link import ServiceLink
+from synapse_app.problems import Problem
 from synapse_app.service_process import ServiceProcess as Starter
 from synapse_app.state import LinkState
 
@@ -104,6 +106,65 @@ def test_stopping_ends_the_process_before_it_says_so_and_starts_none(tray: TrayA
     assert tray.state.link is LinkState.STOPPED
 
 
+class _Counted(Starter):
+    """Counts starts, and starts nothing."""
+
+    starts = 0
+
+    async def start(self) -> Problem | None:
+        self.starts += 1
+        return None
+
+
+def test_a_service_that_was_stopped_elsewhere_is_not_started_again(
+    service: ServiceProcess, start_tray: StartTray
+) -> None:
+    starter = _Counted()
+    tray = start_tray(service.home, process=starter)
+    tray.connected()
+    tray.app.commands.start_service()  # nothing to do: one answers
+    with service.client() as client:
+        client.shutdown(force=True)
+    tray.until(lambda: tray.state.link is LinkState.DOWN, "its end is noticed")
+    assert starter.starts == 0
+    tray.app.commands.start_service()
+    tray.until(lambda: tray.state.link is LinkState.STARTING, "it is started on request")
+    assert starter.starts == 1
+
+
+def test_a_service_winds_down_until_its_process_has_ended_and_is_started_only_then(
+    service: ServiceProcess, start_tray: StartTray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starter = _Counted()
+    ended = asyncio.Event()
+    tray = start_tray(service.home, process=starter)
+    tray.connected()
+
+    async def drains(pid: int, limit_s: float = 0.0) -> bool:
+        return await ended.wait()
+
+    monkeypatch.setattr(starter, "wait_ended", drains)
+    stopping = tray.app.tasks.spawn(tray.app.commands.stop_service())
+    link = tray.app.link
+    tray.until(lambda: link._client is None and not service.answers(), "the connection is gone")
+    looked: list[object] = []
+    session = link._session
+
+    async def seen() -> None:
+        looked.append(None)
+        await session()
+
+    monkeypatch.setattr(link, "_session", seen)
+    tray.app.commands.start_service()
+    tray.until(lambda: bool(looked), "it is looked for")
+    tray.turn()
+    assert (tray.state.link, starter.starts) == (LinkState.STOPPING, 0)
+    ended.set()
+    tray.until(lambda: tray.state.link is LinkState.STARTING, "it is started")
+    tray.turn()
+    assert (stopping.result(), tray.state.link, starter.starts) == (Done(None), LinkState.STARTING, 1)
+
+
 def test_a_process_that_stays_is_not_reported_as_stopped(
     tray: TrayApp, service: ServiceProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +175,7 @@ def test_a_process_that_stays_is_not_reported_as_stopped(
     outcome = tray.run(tray.app.commands.stop_service())
     assert isinstance(outcome, Refused)
     assert (outcome.problem.code, outcome.problem.details) == ("still_running", {"pid": service.pid})
+    tray.until(lambda: tray.state.link is LinkState.DOWN, "what is left of it is seen")
 
 
 def test_a_command_without_a_service_is_refused_with_the_reason(tmp_path: Path, start_tray: StartTray) -> None:
