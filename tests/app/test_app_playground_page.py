@@ -214,6 +214,11 @@ def test_lines_that_hold_nothing_are_no_texts() -> None:
     assert lines_of(" a \n\n\tb\n ") == ["a", "b"]
 
 
+def test_only_a_line_feed_ends_a_text() -> None:
+    text = "a\x0cb" + chr(0x85) + "c" + chr(0x2028) + "d"
+    assert lines_of(text + "\r\n" + text) == [text, text]
+
+
 def test_the_limits_of_a_folder_are_on_the_panel(page: PlaygroundPage) -> None:
     assert page.searching.limits == Limits()
     assert "500 UTF-8 files of up to 1.0 MB, 2,000 passages" in page.searching.note.text()

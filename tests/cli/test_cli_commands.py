@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import psutil
@@ -214,6 +214,22 @@ def test_embed_takes_each_line_of_stdin_as_a_text(fake: FakeService, run: Run) -
     assert [item["vector"] for item in said["vectors"]] == [vector_of(text) for text in ("eins", "", "zwei ä")]
     assert said["real_token_counts"] == [3, 2, 4]
     assert said["fingerprint"] == FINGERPRINT
+
+
+@pytest.mark.parametrize("command", [["embed", "-m", "mini"], ["rerank", "-m", "mini", "q"]])
+def test_only_a_line_feed_ends_a_text(fake: FakeService, run: Run, command: list[str]) -> None:
+    inside = "".join(map(chr, (0x0B, 0x0C, 0x1C, 0x85, 0x2028, 0x2029))) + "\ra"
+    sent: list[str] = []
+    fake.models["mini"] = model_row("mini", task=command[0])
+
+    def asked(call: FakeCall) -> NoReturn:
+        texts = call.params.items if command[0] == "embed" else call.params.candidates
+        sent.extend(item.text for item in texts)
+        raise SynapseError("invalid_request", "enough seen")
+
+    fake.on("embed.batch" if command[0] == "embed" else "rerank.score", asked)
+    assert run(*command, stdin=f"one{inside}\r\n\n two \r\r\nlast\n\n".encode()).exit_code == 1
+    assert sent == [f"one{inside}", "", " two \r", "last", ""]
 
 
 def test_embed_splits_many_texts_and_joins_the_answers(fake: FakeService, run: Run) -> None:

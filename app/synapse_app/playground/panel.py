@@ -112,4 +112,4 @@ class Panel(QWidget):
 
 def lines_of(text: str) -> list[str]:
     """The texts that somebody entered, one a line; empty lines are none."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [line.strip() for line in text.split("\n") if line.strip()]

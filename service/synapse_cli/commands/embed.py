@@ -154,12 +154,13 @@ def lines_of_stdin() -> list[str]:
     if sys.stdin.isatty():
         raise typer.BadParameter("give texts as arguments, or one a line on standard input")
     try:
-        lines = sys.stdin.buffer.read().decode().splitlines()
+        text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
         raise typer.BadParameter(f"standard input is not UTF-8: {error}") from None
-    if not lines:
+    if not text:
         raise typer.BadParameter("standard input is empty")
-    return lines
+    # Not splitlines, which also cuts a text at a form feed and at separators that Unicode has for use inside of texts.
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _answers(
