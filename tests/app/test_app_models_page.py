@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -139,6 +140,39 @@ def test_a_removal_is_carried_out_when_nobody_can_undo_it_any_more(tray: TrayApp
     page.remove.click()
     tray.app.open("activity")
     tray.until(lambda: tray.state.catalog[GOOD].install_state == "not_installed", "it is removed")
+
+
+def test_a_removal_is_carried_out_when_the_tray_is_closed(
+    tray: TrayApp, page: ModelsPage, catalog_service: ServiceProcess
+) -> None:
+    install(tray, page, GOOD)
+    page.remove.click()
+    assert page.undo.isVisible()
+    tray.run(tray.app.close())
+    with catalog_service.client() as client:
+        states = {model.id: model.install_state for model in client.models_catalog().models}
+    assert states[GOOD] == "not_installed"
+
+
+def test_closing_the_tray_does_not_wait_for_ever_for_a_removal(
+    tray: TrayApp, page: ModelsPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tray, page, GOOD)
+    ends: list[str] = []
+
+    async def never(catalog_id: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append(catalog_id)
+
+    monkeypatch.setattr(tray.app.commands, "remove", never)
+    tray.app.tasks.finish_s = 0.0
+    page.remove.click()
+    page._carry_out_removal()
+    tray.turn()
+    tray.run(tray.app.close())
+    assert ends == [GOOD]
 
 
 def test_a_failed_self_check_is_said_with_what_to_do(tray: TrayApp, page: ModelsPage) -> None:

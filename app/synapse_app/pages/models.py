@@ -329,7 +329,7 @@ class ModelsPage(Page):
         self._removal.stop()
         self.undo.show_text("")
         if catalog_id:
-            self.spawn(self._removed(catalog_id))
+            self.context.tasks.spawn(self._removed(catalog_id), promised=True)
 
     async def _removed(self, catalog_id: str) -> None:
         outcome = await self.context.commands.remove(catalog_id)
