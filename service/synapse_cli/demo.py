@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from synapse_cli.commands.serve import service_command
 from synapse_cli.docstrings import Passage
 from synapse_cli.reporting import CLIENT_NAME, CommandError
+from synapse_cli.signals import tidy_end
 from synapse_client import Client, Progress, ServiceNotRunning
 from synapse_client.options import FileSource
 
@@ -78,9 +79,9 @@ def model_folder() -> Path:
 def fresh_service() -> Iterator[tuple[Path, float]]:
     """A service in a temporary home with CPU lanes on; yields the home and the seconds that it took to answer.
 
-    The service is stopped and its home removed at the end.
+    The service is stopped and its home removed at the end, also when this process is told to end.
     """
-    with tempfile.TemporaryDirectory(prefix="synapse-demo-") as folder:
+    with tidy_end(), tempfile.TemporaryDirectory(prefix="synapse-demo-") as folder:
         home = Path(folder)
         command = [*service_command(), "--home", folder, "--cpu-lanes"]
         began = time.monotonic()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
 from fixtures.fake_service import DIMS, FINGERPRINT, FakeService, vector_of
+from fixtures.processes import alive
 from synapse_cli import demo, docstrings
 from synapse_cli.docstrings import Passage, passages_under
 from synapse_cli.main import app
@@ -73,6 +78,28 @@ def test_the_corpus_is_embedded_by_a_job_and_the_answers_are_printed(fake: FakeS
     assert lines[15] == "To go on:"
     assert fake.durable.keys() == ["demo/0"]
     assert result.stderr == ""  # Nothing but the result where nobody watches a bar.
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_demonstration_that_is_told_to_end_leaves_nothing_behind(number: signal.Signals) -> None:
+    program = """
+import sys, time
+from synapse_cli import demo
+demo.service_command = lambda: [sys.executable, "-c", "import time; time.sleep(60)"]
+demo._wait_until_it_answers = lambda home, process: print(process.pid, home, flush=True)
+with demo.fresh_service():
+    time.sleep(60)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pid, home = process.stdout.readline().split()
+    service = psutil.Process(int(pid))
+    process.send_signal(number)
+    process.communicate()
+    left = alive(service), Path(home).exists()
+    if any(left):
+        service.kill()
+    assert (process.returncode, *left) == (128 + number, False, False)
 
 
 def test_five_questions_are_asked_when_none_is_given(run: Run) -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from synapse_cli.commands.serve import service_command
 from synapse_cli.reporting import CommandError
+from synapse_cli.signals import tidy_end
 from synapse_client import Client, ServiceNotRunning
 
 NAME: Final = "ckdev-synapse-certify"
@@ -30,10 +31,11 @@ _STOP_S: Final = 30.0
 def own_service(settings: Mapping[str, Any], catalog: Path | None, work: Path | None) -> Iterator[Client]:
     """A client of a fresh service for the length of a ``with`` block. ``work`` keeps the home, which must be empty."""
     if work is not None:
-        with _running(_empty(work), settings, catalog) as client:
+        with tidy_end(), _running(_empty(work), settings, catalog) as client:
             yield client
         return
     with (
+        tidy_end(),
         tempfile.TemporaryDirectory(prefix="synapse-certify-") as folder,
         _running(Path(folder), settings, catalog) as client,
     ):
