@@ -81,6 +81,7 @@ def embed_file(client: Client, output: Output, order: Order) -> Facts:
     check_format(order.target)
     files = OutputFiles(order.target, overwrite=order.overwrite)
     files.refuse_existing()
+    files.remove_abandoned()
     with _opened(order, files) as file:
         texts = TextLines(file, order.name, text_field=order.text_field, id_field=order.id_field)
         survey = _survey(texts, output, file)

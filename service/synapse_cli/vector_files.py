@@ -13,13 +13,15 @@ Beside each of them goes ``<file>.json``: the *facts*, above all the fingerprint
 vector can be compared with another.
 
 Everything is written under temporary names in the folder of the target, flushed to the disk, and renamed at the end,
-the vectors last: a file with vectors under its own name is complete, and its facts are there.
+the vectors last: a file with vectors under its own name is complete, and its facts are there. A temporary file is
+locked for as long as its process lives, so the next run for the same target can remove what a killed one left.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import uuid
 from array import array
@@ -30,6 +32,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 import msgspec
 
 from synapse_cli.reporting import CommandError
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from synapse_client import Item
@@ -77,22 +82,38 @@ class OutputFiles:
 
     def create(self, path: Path) -> BinaryIO:
         """A file that will be ``path``."""
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
-        file = temporary.open("xb")
+        while True:
+            temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+            file = temporary.open("xb")
+            _lock(file, wait=True)
+            if _is(file, temporary):  # else another run looked between the two, and took it for abandoned
+                break
+            file.close()
         self._open.append((file, temporary, path))
         return file
+
+    def remove_abandoned(self) -> None:
+        """Remove what runs for the same files left that were killed. What can't be removed stays."""
+        ours = re.compile("|".join(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}\.partial" for path in self.paths))
+        with contextlib.suppress(OSError), os.scandir(self.target.absolute().parent) as entries:
+            for entry in entries:
+                if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    _remove_unheld(Path(entry.path))
 
     def commit(self) -> None:
         """Give every file its name, the first that was created last."""
         for file, _, _ in self._open:
             file.flush()
             os.fsync(file.fileno())
-            file.close()
+            if os.name == "nt":  # where an open file can't be renamed; elsewhere it stays locked until it is
+                file.close()
         self.refuse_existing()
         # From here until the last rename there are no vectors rather than some beside the facts of others.
         self.target.unlink(missing_ok=True)
         for _, temporary, path in reversed(self._open):
             temporary.replace(path)
+        for file, _, _ in self._open:
+            file.close()
         self._open.clear()
         _flush_folder(self.target.parent)
 
@@ -269,6 +290,33 @@ def _little_endian(row: array[float]) -> bytes:
         row = row[:]
         row.byteswap()
     return row.tobytes()
+
+
+def _lock(file: BinaryIO, *, wait: bool) -> bool:
+    """Whether the lock is ours, for as long as the file is open. An open file is locked by itself on Windows."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # held, or a file system without locks, where nothing is taken for abandoned
+            return False
+    return True
+
+
+def _is(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _remove_unheld(path: Path) -> None:
+    with contextlib.suppress(OSError):  # somebody else's, or gone, or open on Windows
+        if os.name == "nt":
+            path.unlink()
+            return
+        with path.open("rb") as file:
+            if _lock(file, wait=False):
+                path.unlink()
 
 
 def _flush_folder(folder: Path) -> None:

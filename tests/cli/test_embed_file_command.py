@@ -26,6 +26,7 @@ from fixtures.fake_service import DIMS, FINGERPRINT, FakeCall, FakeService, mode
 from synapse_cli.main import app
 from synapse_cli.reporting import CommandError
 from synapse_cli.text_lines import TextLines
+from synapse_cli.vector_files import OutputFiles
 from synapse_client import Client, Item
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
@@ -451,6 +452,31 @@ def test_interrupting_leaves_the_job_and_says_how_to_go_on(
     )
     assert names(out) == []
     assert [attempt.state for attempt in fake.durable.attempts] == ["queued"]
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next_and_what_a_living_one_writes_is_not(
+    fake: FakeService, home: Path, run: Run, source: Path, out: Path
+) -> None:
+    fake.durable.working = False
+    program = [sys.executable, "-c", "from synapse_cli.main import run; run()"]
+    process = subprocess.Popen(
+        [*program, "embed", "--file", str(source), "--out", str(out / "v.npy")],
+        env={**os.environ, "SYNAPSE_HOME": str(home)},
+    )
+    fake.wait_for(lambda: "embed.result" in fake.methods())
+    process.kill()
+    process.wait()
+    abandoned = names(out)
+    assert [name.rsplit(".", 2)[0] for name in abandoned] == [".v.npy", ".v.npy.ids.jsonl"]
+    other = out / ".other.npy.01234567.partial"
+    other.touch()
+    living = OutputFiles(out / "v.npy", overwrite=False)
+    living.create(living.target)
+    (held,) = set(names(out)) - {*abandoned, other.name}
+    fake.durable.working = True
+    assert run("--file", source, "--out", out / "v.npy").exit_code == 0
+    assert names(out) == sorted([held, other.name, "v.npy", "v.npy.ids.jsonl", "v.npy.json"])
+    living.discard()
 
 
 # --- failures ---
