@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from synapse_cli.options import program, version_option
+from synapse_cli.options import program, start, version_option
 
 app = program(
     "ckdev-synapse-certify",
@@ -71,4 +71,4 @@ def run_model(
 
 def run() -> None:
     """The entry point of `ckdev-synapse-certify`."""
-    app()
+    start(app)

@@ -27,7 +27,7 @@ from synapse_cli.commands import (
     status,
     stop,
 )
-from synapse_cli.options import program, version_option
+from synapse_cli.options import program, start, version_option
 
 app = program(
     "synapse",
@@ -51,4 +51,4 @@ def synapse(
 
 def run() -> None:
     """The entry point of `synapse`."""
-    app()
+    start(app)

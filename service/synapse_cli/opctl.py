@@ -9,7 +9,7 @@ import typer
 
 from synapse_cli.operator import aliases, lanes, models, work
 from synapse_cli.operator.session import EXPLAINED, Options
-from synapse_cli.options import program, version_option
+from synapse_cli.options import program, start, version_option
 
 app = program(
     "ck-synapse-opctl",
@@ -37,4 +37,4 @@ def opctl(
 
 def run() -> None:
     """The entry point of `ck-synapse-opctl`."""
-    app()
+    start(app)

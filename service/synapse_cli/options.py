@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from synapse_cli import exits
 from synapse_wire import __version__
 
 Home = Annotated[
@@ -35,6 +39,23 @@ def program(name: str, about: str, exits: str) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+
+
+def start(app: typer.Typer) -> None:
+    """Run a program. What can't be written to its streams ends it with status 1 and says why."""
+    try:
+        app()
+    except OSError as error:  # not of a reader that has gone: that ends a program without a word
+        if error.filename is not None:
+            raise
+        with suppress(OSError):
+            sys.stderr.write(f"The output could not be written: {error.strerror}. Make room, or send it elsewhere.\n")
+            sys.stderr.flush()
+        # What is still in the buffers would fail once more at the very end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        sys.exit(exits.FAILED)
 
 
 def version_option(name: str) -> Any:

@@ -22,6 +22,9 @@ PLAIN_STEP: Final = 0.1
 PLAIN_PAUSE_S: Final = 60.0
 """...and at the latest when there is something to say after this time."""
 
+_MARGIN: Final = 8
+"""More than what a drawn table has around a column."""
+
 
 def printable(text: str) -> str:
     """``text`` with everything that isn't visible written as an escape."""
@@ -58,16 +61,26 @@ class Output:
             self.line(f"  {name:{width}}  {value}")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Rows under headings: a drawn table in a terminal, aligned columns in a pipe."""
+        """Rows under headings: a drawn table in a terminal, aligned columns in a pipe.
+
+        In a terminal that is too narrow for the longest words, each row is a block of names and values.
+        """
         if self.as_json:
             return
         clean = [[printable(cell) for cell in row] for row in rows]
         if sys.stdout.isatty():
-            _drawn(columns, clean)
+            if not _drawn(columns, clean):
+                self._blocks(columns, clean)
             return
         widths = [max(map(len, column)) for column in zip(columns, *clean, strict=True)]
         for row in (columns, *clean):
             typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+    def _blocks(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        for number, row in enumerate(rows):
+            if number:
+                self.line()
+            self.facts([pair for pair in zip(columns, row, strict=True) if pair[1]])
 
     @contextmanager
     def progress(self, label: str, *, unit: str = "", hidden: bool = False, brief: bool = False) -> Iterator[Progress]:
@@ -136,15 +149,36 @@ class _Lines(Progress):
         self._output.note(f"{self._label}: {figures.share(done, total)}" + (f" ({known})" if known else ""))
 
 
-def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Draw a table as wide as the terminal at most. No word is broken, so that an id can be copied.
+
+    False, with nothing drawn, where that isn't possible.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+    cells = list(zip(columns, *rows, strict=True))
+    widths = [max(map(cell_len, column)) for column in cells]
+    least = [max(cell_len(word) for cell in column for word in cell.split() or [""]) for column in cells]
+    whole = console.options.update(max_width=sum(widths) + _MARGIN * len(widths))
+    excess = Measurement.get(console, whole, table).maximum - console.width
+    while excess > 0:
+        at = max(range(len(widths)), key=lambda index: widths[index] if widths[index] > least[index] else -1)
+        if widths[at] <= least[at]:
+            return False
+        widths[at] -= 1
+        excess -= 1
+    for drawn, width in zip(table.columns, widths, strict=True):
+        drawn.width = width
+    console.print(table)
+    return True

@@ -67,14 +67,20 @@ def test_lanes_are_listed_with_what_they_do_and_for_whom(fake: FakeService, run:
     busy = lane(
         "busy", rss_bytes=52_400_000, p50_ms=1.5, p95_ms=12.345, users=["editor", "notes"], keep_warm=True, waiting=2
     )
+    slow = lane("slow", p50_ms=99.96, p95_ms=1404.4)
     cold = lane("cold", state="unloaded", pause=r.Pause(phase="paused", reason="a film"))
-    fake.on("lanes.list", lambda _: r.LanesList(module_generation=1, lanes=[busy, cold]))
+    fake.on("lanes.list", lambda _: r.LanesList(module_generation=1, lanes=[busy, slow, cold]))
     assert run("lanes").stdout.splitlines() == [
         "lane  task   engine     state             memory   done   refused  waiting  p50     p95      used by",
         "busy  embed  owned-cpu  ready, warm       52.4 MB  1,200  3        2        1.5 ms  12.3 ms  editor, notes",
+        "slow  embed  owned-cpu  ready             -        1,200  3        0        100 ms  1404 ms  -",
         "cold  embed  owned-cpu  unloaded, paused  -        1,200  3        0        -       -        -",
     ]
-    assert [row["lane_id"] for row in json.loads(run("lanes", "list", "--json").stdout)["lanes"]] == ["busy", "cold"]
+    assert [row["lane_id"] for row in json.loads(run("lanes", "list", "--json").stdout)["lanes"]] == [
+        "busy",
+        "slow",
+        "cold",
+    ]
 
 
 def test_a_service_without_lanes_says_where_to_look(fake: FakeService, run: Run) -> None:

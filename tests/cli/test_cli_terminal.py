@@ -13,15 +13,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fixtures.fake_service import FakeCall, FakeService, model_row, status
+from synapse_wire import results as r
 
 SYNAPSE = [sys.executable, "-c", "from synapse_cli.main import run; run()"]
 
 
-def in_terminal(home: Path, *arguments: str) -> str:
-    """What `synapse` writes when its output is a terminal of 120 columns."""
+def in_terminal(home: Path, *arguments: str, columns: int = 120) -> str:
+    """What `synapse` writes when its output is a terminal."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "SYNAPSE_HOME": str(home), "COLUMNS": "120", "TERM": "xterm"}
+    environment = {**os.environ, "SYNAPSE_HOME": str(home), "COLUMNS": str(columns), "TERM": "xterm"}
     process = subprocess.Popen([*SYNAPSE, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     written = b""
@@ -46,6 +49,42 @@ def test_a_terminal_gets_a_drawn_table_and_readable_json(fake: FakeService, home
     as_json = in_terminal(home, "call", "models.list")
     assert json.loads(as_json)["table_epoch"] == 0
     assert '\n  "table_epoch": 0,' in as_json.replace("\r", "")
+
+
+def test_no_word_is_broken_in_a_narrow_terminal(fake: FakeService, home: Path) -> None:
+    ids = [f"job-{number}-" + "x" * 30 for number in range(2)]
+    row: dict[str, Any] = {
+        "kind": "embed.batch",
+        "state": "running",
+        "items_total": 30,
+        "items_done": 12,
+        "model_id": "mini",
+    }
+    jobs = [
+        r.JobRow(job_id=job_id, module_generation=1, created_ms=1, client="an app of mine", **row) for job_id in ids
+    ]
+    fake.on("jobs.list", lambda call: r.JobsList(jobs=jobs))
+    drawn, folded, narrow = (
+        re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", in_terminal(home, "jobs", columns=columns)) for columns in (110, 96, 60)
+    )
+    assert "────" in drawn
+    assert "an app of mine" in drawn
+    assert set(ids) <= set(drawn.split())
+    assert max(map(len, drawn.splitlines())) <= 110
+    assert {*ids, "embed.batch"} <= set(folded.split())
+    assert "an app of mine" not in folded
+    assert max(map(len, folded.splitlines())) <= 96
+    blocks = narrow.splitlines()
+    assert blocks[:7] == [
+        f"  job       {jobs[0].job_id}",
+        "  kind      embed.batch",
+        "  model     mini",
+        "  asked by  an app of mine",
+        "  state     running",
+        "  items     12 of 30",
+        "  error     -",
+    ]
+    assert (blocks[7], blocks[8]) == ("", f"  job       {jobs[1].job_id}")
 
 
 def test_a_terminal_gets_a_progress_bar(fake: FakeService, home: Path) -> None:
@@ -92,3 +131,16 @@ def test_a_reader_that_goes_away_is_no_traceback(fake: FakeService, home: Path) 
     os.close(writer)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["models", "--json"], ["models"], ["--help"]])
+def test_a_result_that_cannot_be_written_says_so_in_one_line(
+    fake: FakeService, home: Path, arguments: list[str]
+) -> None:
+    environment = {**os.environ, "SYNAPSE_HOME": str(home)}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*SYNAPSE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False
+        )
+    assert done.stderr == "The output could not be written: No space left on device. Make room, or send it elsewhere.\n"
+    assert done.returncode == 1

@@ -127,7 +127,9 @@ def _cells(lane: LaneRow) -> list[str]:
     from synapse_cli import figures
 
     def milliseconds(value: object) -> str:
-        return f"{value:.3g} ms" if isinstance(value, float | int) else "-"
+        if not isinstance(value, float | int):
+            return "-"
+        return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
 
     state = lane.state + (", warm" if lane.keep_warm else "") + (", paused" if _is_set(lane.pause) else "")
     return [
