@@ -86,7 +86,7 @@ class Application(QObject):
             preferences=self.preferences,
             languages=self.languages,
             theme=self.theme,
-            autostart=autostart or Autostart(tray_command()),
+            autostart=autostart or Autostart(tray_command(home)),
             fingerprints=Fingerprints(self.store, self.preferences, self),
             open_page=self.open,
         )

@@ -1,12 +1,14 @@
 """Starting with the session: one file (or registry value), which only the user's own choice makes or removes.
 
-Off until asked for, and never rewritten: an update that finds it leaves it as it is, edited or not.
+Off until asked for, and never rewritten while it is on: an update that finds it leaves it as it is, edited or not.
+A desktop that switches an entry off leaves its file there and says so in it; that counts as off.
 """
 
 from __future__ import annotations
 
 import os
 import plistlib
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +18,15 @@ BACKGROUND: Final = "--background"
 _APP_ID: Final = "org.synapse.Tray"
 _RUN_KEY: Final = r"Software\Microsoft\Windows\CurrentVersion\Run"
 _RUN_NAME: Final = "Synapse"
+_OFF: Final = (("Hidden", "true"), ("X-GNOME-Autostart-enabled", "false"))
 
 
-def tray_command() -> list[str]:
-    """How this application is started again."""
+def tray_command(home: Path | None = None) -> list[str]:
+    """How this application is started again, for the same ``home`` if it has one."""
+    return [*_program(), *(() if home is None else ("--home", str(home)))]
+
+
+def _program() -> list[str]:
     name = "synapse-tray.exe" if sys.platform == "win32" else "synapse-tray"
     program = Path(sys.executable).with_name(name)
     return [str(program)] if program.is_file() else [sys.executable, "-m", "synapse_app.main"]
@@ -45,7 +52,7 @@ class Autostart:
     def enabled(self) -> bool:
         if self._platform == "win32":
             return _registered()
-        return self.file.is_file()
+        return self.file.is_file() and not (self._platform.startswith("linux") and _switched_off(self.file))
 
     @property
     def file(self) -> Path:
@@ -57,7 +64,7 @@ class Autostart:
         return base / "autostart" / f"{_APP_ID}.desktop"
 
     def enable(self) -> None:
-        """Make it so. What is there already stays as it is. Raises ``OSError``."""
+        """Make it so. What is there already and is on stays as it is. Raises ``OSError``."""
         if self.enabled:
             return
         if self._platform == "win32":
@@ -93,6 +100,22 @@ def desktop_entry(command: Sequence[str]) -> str:
     )
 
 
+def _switched_off(file: Path) -> bool:
+    """Whether a desktop's own settings have switched this entry off, which they do by one of two keys."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return False
+    group = ""
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            group = line
+        key, _, value = map(str.strip, line.partition("="))
+        if group == "[Desktop Entry]" and (key, value) in _OFF:
+            return True
+    return False
+
+
 def _exec_quoted(argument: str) -> str:
     # Two layers: the Exec key's own quoting, and the escapes of a string value, in which a backslash is doubled.
     if argument and all(char.isalnum() or char in "-_./+:@," for char in argument):
@@ -116,7 +139,7 @@ def launch_agent(command: Sequence[str]) -> bytes:
 
 def windows_value(command: Sequence[str]) -> str:
     """The value of the Run key."""
-    return " ".join(f'"{part}"' if part != BACKGROUND else part for part in command)
+    return subprocess.list2cmdline(command)
 
 
 if sys.platform == "win32":

@@ -8,8 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import qasync
+from PySide6.QtWidgets import QApplication
 
-from synapse_app.autostart import Autostart, desktop_entry, launch_agent, windows_value
+from synapse_app.application import Application
+from synapse_app.autostart import Autostart, desktop_entry, launch_agent, tray_command, windows_value
+from synapse_wire.endpoint import resolve_endpoint
 
 COMMAND = ["/opt/synapse/synapse-tray", "--background"]
 
@@ -54,6 +58,43 @@ def test_the_launch_agent_reads_back_as_what_was_meant() -> None:
 def test_the_windows_value_quotes_the_program() -> None:
     program = r"C:\Program Files\Synapse\synapse-tray.exe"
     assert windows_value([program, "--background"]) == rf'"{program}" --background'
+
+    home = "C:\\My Homes\\"
+    assert windows_value(["t.exe", "--home", home, "--background"]) == rf't.exe --home "{home}\" --background'
+
+
+def test_the_same_home_is_started_again(tmp_path: Path) -> None:
+    home = tmp_path / "my home"
+    autostart = Autostart(tray_command(home), platform="linux", environ={}, home=tmp_path)
+    autostart.enable()
+    assert autostart.file.read_text().split("\n")[4].endswith(f' --home "{home}" --background')
+    assert "--home" not in tray_command()
+
+
+def test_the_application_is_started_again_with_its_home(
+    qapp: QApplication, loop: qasync.QEventLoop, tmp_path: Path
+) -> None:
+    application = Application(qapp, resolve_endpoint(home=tmp_path), home=tmp_path)
+    try:
+        assert application._context.autostart._command == [*tray_command(tmp_path), "--background"]
+    finally:
+        loop.run_until_complete(application.close())
+        application.setParent(None)
+
+
+@pytest.mark.parametrize("line", ["Hidden=true", "X-GNOME-Autostart-enabled = false"])
+def test_what_the_desktop_has_switched_off_is_off_until_it_is_chosen_again(line: str, tmp_path: Path) -> None:
+    autostart = Autostart(["x"], platform="linux", environ={}, home=tmp_path)
+    autostart.enable()
+    made = autostart.file.read_text()
+    autostart.file.write_text(f"{made}{line}\n")
+    assert not autostart.enabled
+    autostart.enable()
+    assert (autostart.enabled, autostart.file.read_text()) == (True, made)
+    elsewhere = f"{made}X-GNOME-Autostart-enabled=true\nHidden=false\n[Desktop Action x]\n{line}\n"
+    autostart.file.write_text(elsewhere)
+    autostart.enable()
+    assert (autostart.enabled, autostart.file.read_text()) == (True, elsewhere)
 
 
 @pytest.mark.parametrize(
