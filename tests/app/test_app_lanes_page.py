@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QPushButton
 from fixtures.service_process import ServiceProcess
 from fixtures.tray_app import TrayApp
 from fixtures.tray_rows import lane_row
+from synapse_app import reducers
 from synapse_app.pages import lane_rows
 from synapse_app.pages.lanes import LanesPage
 from synapse_app.state import LinkState
@@ -121,6 +123,13 @@ def test_without_a_service_the_page_says_so(tmp_path: Path, start_tray: Any) -> 
     tray.until(lambda: tray.state.link is LinkState.DOWN, "nobody is there")
     page = tray.page(LanesPage)
     assert "no connection to the service" in page.browser.instead.text.text()
+    for link, text in (
+        (LinkState.STARTING, "The service is starting…"),
+        (LinkState.DOWN, "The service is not running"),
+    ):
+        tray.app.store.apply(partial(reducers.moved, link=link))
+        tray.app.store.announce()
+        assert page.browser.instead.text.text() == f"There is no connection to the service: {text}."
 
 
 def test_the_fingerprint_is_copied_whole(page: LanesPage, tray_with_model: TrayApp) -> None:

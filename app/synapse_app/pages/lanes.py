@@ -80,7 +80,8 @@ class LanesPage(Page):
         self.pause.retranslate()
 
     def show_state(self, before: AppState | None, after: AppState) -> None:
-        if before is None or before.work is not after.work or before.read != after.read:
+        parts = ("work", "link", "read")
+        if before is None or any(getattr(before, part) is not getattr(after, part) for part in parts):
             self._show_rows(after)
         self._show_pause(after)
         self._show_lane()
