@@ -83,7 +83,7 @@ class Window(QMainWindow):
             QShortcut(
                 QKeySequence(f"Ctrl+{number}"), self, lambda number=number: self.navigation.setCurrentRow(number - 1)
             )
-        QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self.close)
+        QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self._escaped)
         self.retranslate()
         self._look_changed()
         self.banner.show_state(context.store.state)
@@ -137,6 +137,11 @@ class Window(QMainWindow):
             return
         event.accept()
         self.closed.emit()
+
+    def _escaped(self) -> None:
+        # Only out of sight: a key that is pressed in passing doesn't end the application where closing does.
+        if self._may_hide():
+            self.hide()
 
     def show_hosted(self, there: bool) -> None:
         """Say that there is no tray to be in, or take it back."""

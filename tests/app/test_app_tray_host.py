@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QSize
+from PySide6.QtGui import QShortcut
 
 from fixtures.tray_app import TrayApp, TrayHost
 from synapse_app.window import fitting
@@ -61,6 +62,18 @@ def test_closing_the_window_without_a_host_ends_the_application(tmp_path: Path, 
     tray = start_tray(tmp_path, host=TrayHost(there=False))
     tray.app.window.close()
     assert tray.quits == 1
+
+
+def test_escape_hides_the_window_where_it_can_come_back_and_ends_nothing(tmp_path: Path, start_tray: StartTray) -> None:
+    host = TrayHost(there=False)
+    tray = start_tray(tmp_path, host=host)
+    escape = next(key for key in tray.app.window.findChildren(QShortcut) if key.key().toString() == "Esc")
+    escape.activated.emit()
+    assert (tray.app.window.isVisible(), tray.quits) == (True, 0)
+    host.there = True
+    tray.app.tray.look()
+    escape.activated.emit()
+    assert (tray.app.window.isVisible(), tray.quits) == (False, 0)
 
 
 def test_the_session_may_end_while_the_window_is_open(tmp_path: Path, start_tray: StartTray) -> None:
