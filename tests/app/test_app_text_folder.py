@@ -40,6 +40,7 @@ def test_every_file_that_is_left_out_is_named_with_its_reason(tmp_path: Path) ->
     (tmp_path / "blank").write_text(" \n")
     (tmp_path / "huge").write_text("x" * 101)
     (tmp_path / "link").symlink_to("a.txt")
+    (tmp_path / "sub" / "linked").symlink_to(tmp_path)
     (tmp_path / ".hidden").write_text("no")
     os.mkfifo(tmp_path / "pipe")
     found = read_folder(tmp_path, Limits(file_bytes=100))
@@ -51,6 +52,7 @@ def test_every_file_that_is_left_out_is_named_with_its_reason(tmp_path: Path) ->
         "blank": "empty",
         "huge": "large",
         "link": "link",
+        "sub/linked/": "link",
         "pipe": "special",
     }
 

@@ -81,6 +81,8 @@ def _files(folder: Path, found: Found) -> Iterator[Path]:
 
     for parent, folders, files in os.walk(folder, onerror=failed):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for linked in filter(Path.is_symlink, map(Path(parent).joinpath, folders)):
+            found.left_out.append(LeftOut(linked.relative_to(folder).as_posix() + "/", "link"))
         for name in sorted(files):
             if not name.startswith("."):
                 yield Path(parent, name)
