@@ -24,7 +24,8 @@ function socketPath() {
   return session && existsSync(session) ? session : join(homedir(), ".local", "state", "synapse", "run", "service.sock");
 }
 
-const socket = connect(socketPath());
+const path = socketPath();
+const socket = connect(path);
 const waiting = new Map(); // id of a request -> what to do with its answer
 let lastId = 0;
 
@@ -40,7 +41,10 @@ function call(method, params) {
   });
 }
 
-socket.on("error", fail);
+socket.on("error", (error) => {
+  const absent = error.code === "ENOENT" || error.code === "ECONNREFUSED";
+  fail(absent ? `The Synapse service is not running: nobody listens at ${path}` : error);
+});
 socket.on("close", () => fail(new Error("the service closed the connection")));
 
 // Answers may come in any order; the id says which request each belongs to.

@@ -89,6 +89,8 @@ def test_an_example_reports_that_nobody_is_there(home: Path, tools: dict[str, st
     done = run(example, "mini", environment={**tools, "SYNAPSE_HOME": str(home)})
     assert (done.returncode, done.stdout) == (1, "")
     assert str(home / "run" / "service.sock") in done.stderr
+    assert "connect E" not in done.stderr  # which says nothing to those who don't know Node
+    assert len(done.stderr.splitlines()) == 1
 
 
 @ALL
