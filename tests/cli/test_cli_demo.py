@@ -82,9 +82,11 @@ def test_the_corpus_is_embedded_by_a_job_and_the_answers_are_printed(fake: FakeS
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_demonstration_that_is_told_to_end_leaves_nothing_behind(number: signal.Signals) -> None:
-    program = """
-import sys, time
+    # The signal may be ignored for all that a terminal which hung up, or nohup, has left behind.
+    program = f"""
+import signal, sys, time
 from synapse_cli import demo
+signal.signal({number:d}, signal.SIG_DFL)
 demo.service_command = lambda: [sys.executable, "-c", "import time; time.sleep(60)"]
 demo._wait_until_it_answers = lambda home, process: print(process.pid, home, flush=True)
 with demo.fresh_service():
