@@ -68,6 +68,13 @@ def test_a_new_folder_for_the_models_takes_them_along(tray: TrayApp, service: Se
     disk = service.home / "disk"
     assert isinstance(tray.run(change({"storage_dir": str(disk)})), Done)
     tray.until(lambda: tray.state.settings["storage_dir"].value == str(disk), "the setting has followed the files")
+
+    # The setting is what decides a move, which ends a moment later: until then the folder serves nobody.
+    def moved() -> bool:
+        storage = tray.state.storage
+        return storage is not None and (storage.path, storage.state) == (str(disk), "ready")
+
+    tray.until(moved, "the move is over")
     assert (disk / "store.json").exists()
     with service.client() as client:
         assert client.cache_usage().path == str(disk)
