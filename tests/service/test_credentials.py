@@ -27,6 +27,7 @@ from synapse_service.server.router import Router
 from synapse_service.store.database import Store
 from synapse_wire import params as p
 from synapse_wire.errors import SynapseError
+from synapse_wire.results import CredentialRow
 
 SECRET = "hf_TEST9f8e7d"
 HUB = "https://huggingface.co"
@@ -173,30 +174,29 @@ async def test_a_service_that_is_killed_while_a_name_moves_sends_no_secret_to_an
     await store.close()
 
 
-async def test_who_asks_while_a_name_moves_hears_how_it_ended(desk: Desk) -> None:
+async def asked_during_a_move(desk: Desk) -> tuple[asyncio.Task[CredentialRow], list[asyncio.Task[Secret | None]]]:
+    """A name on its way from the hub to the mirror, held by the keyring, and requests for the tokens of both."""
     credentials = desk.patient()
     await credentials.put("huggingface", Secret(SECRET), HUB)
     desk.box.answering.clear()
     moving = asyncio.create_task(credentials.put("huggingface", Secret("other"), MIRROR))
     await desk.asked("put huggingface", "put huggingface")
     asking = [asyncio.create_task(credentials.token(url)) for url in (MIRROR, HUB)]
-    # Goes red without the turn around the look at the names: by then they would have been read.
+    # Without the turn around the look at the names they would have been read by then.
     for _ in range(3):
         await desk.store.read(lambda: None)
+    return moving, asking
+
+
+async def test_who_asks_while_a_name_moves_hears_how_it_ended(desk: Desk) -> None:
+    moving, asking = await asked_during_a_move(desk)
     desk.box.answering.set()
     assert (await moving).origin == MIRROR
     assert await asyncio.gather(*asking) == [Secret("other"), None]
 
 
 async def test_who_asks_while_a_change_is_refused_is_given_nothing_of_another_server(desk: Desk) -> None:
-    credentials = desk.patient()
-    await credentials.put("huggingface", Secret(SECRET), HUB)
-    desk.box.answering.clear()
-    moving = asyncio.create_task(credentials.put("huggingface", Secret("other"), MIRROR))
-    await desk.asked("put huggingface", "put huggingface")
-    asking = [asyncio.create_task(credentials.token(url)) for url in (MIRROR, HUB)]
-    for _ in range(3):
-        await desk.store.read(lambda: None)
+    moving, asking = await asked_during_a_move(desk)
 
     def get(name: str) -> Secret | None:
         desk.box.trouble = None
