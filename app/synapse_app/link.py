@@ -30,6 +30,7 @@ from synapse_client.errors import (
     ProtocolViolation,
     ServiceNotRunning,
 )
+from synapse_client.results import LIVE
 from synapse_wire import __version__
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError
@@ -309,7 +310,7 @@ class ServiceLink:
 async def _jobs(client: AsyncClient) -> r.JobsList:
     """The newest jobs, and all that go on, which may be older."""
     # In this order: a job that is minted in between is among the newest, one that ends is seen as it ended.
-    live = await client.jobs_list(reducers.GOING_ON, limit=_MOST)
+    live = await client.jobs_list(LIVE, limit=_MOST)
     newest = await client.jobs_list(limit=reducers.NEWEST)
     seen = {row.job_id for row in newest.jobs}
     return r.JobsList(jobs=[*newest.jobs, *(row for row in live.jobs if row.job_id not in seen)])

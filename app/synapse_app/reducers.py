@@ -25,8 +25,6 @@ LANES: Final = "lanes.list"
 LISTINGS: Final = (MODELS, LANES, CATALOG, JOBS, DOWNLOADS, USAGE)
 MOVING: Final = (JOBS, DOWNLOADS)
 """The listings whose rows only move forward. Their reducers also take the picture that they were asked for in."""
-GOING_ON: Final = ("queued", "running", "paused_needs_reauth", "downloading", "verifying")
-"""States of jobs that haven't ended, downloads among them."""
 NEWEST: Final = 100
 """Jobs that are read, beside those that go on."""
 

@@ -20,9 +20,6 @@ from synapse_client.results import ENDED
 from synapse_wire.errors import WireError
 from synapse_wire.results import JobRow, JobStatus
 
-LIVE = ("queued", "running", "paused_needs_reauth", "downloading", "verifying")
-"""States of a job that has not ended, downloads among them."""
-
 
 def wait(
     client: Client, output: Output, job_id: str, label: str, *, unit: str = "", timeout_s: float | None = None

@@ -31,6 +31,8 @@ FLOAT_BYTES: Final = 4
 
 ENDED: Final = frozenset({"done", "failed", "needs_reauth_expired"})
 """States in which a job stays."""
+LIVE: Final = ("queued", "running", "paused_needs_reauth", "downloading", "verifying")
+"""States of a job that has not ended, downloads among them."""
 
 
 class Embedding(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fixtures.fake_service import FakeService, status
-from synapse_cli.jobs import LIVE
 from synapse_cli.main import app
+from synapse_client.results import LIVE
 from synapse_wire import params as p
 from synapse_wire import results as r
 from synapse_wire.errors import SynapseError

@@ -7,9 +7,9 @@ from typing import Final, Literal
 from synapse_app import figures, words
 from synapse_app.i18n import tr
 from synapse_app.pages.model_rows import problem_in
-from synapse_app.reducers import GOING_ON
 from synapse_app.widgets.delegate import Look
 from synapse_app.widgets.details import Fact
+from synapse_client.results import LIVE
 from synapse_wire import results as r
 
 DOWNLOAD: Final = "models.download"
@@ -20,7 +20,7 @@ FILTERS: Final[tuple[Filter, ...]] = ("all", "going_on", "ended")
 
 def going_on(job: r.JobRow) -> bool:
     """Whether it can still be cancelled."""
-    return job.state in GOING_ON
+    return job.state in LIVE
 
 
 def passes(job: r.JobRow, which: Filter) -> bool:

@@ -161,7 +161,7 @@ def _row(client: Client, job_id: str) -> JobRow | None:
 
 def _with_live(newest: list[JobRow], client: Client) -> list[JobRow]:
     """``newest``, and then the older jobs that go on."""
-    from synapse_cli.jobs import LIVE
+    from synapse_client.results import LIVE
 
     listed = {row.job_id for row in newest}
     return [*newest, *(row for row in client.jobs_list(LIVE, limit=NEWEST).jobs if row.job_id not in listed)]

@@ -37,12 +37,13 @@ def status(home: Home = None, as_json: Json = False) -> None:
     from synapse_cli.commands.jobs import NEWEST
     from synapse_cli.output import Output
     from synapse_cli.reporting import open_client, reporting
+    from synapse_client.results import LIVE
 
     output = Output(as_json)
     with reporting(output, "ask the service"), open_client(home) as client:
         info = client.info()
         listing = client.models_list()
-        live = client.jobs_list(jobs.LIVE, limit=NEWEST).jobs
+        live = client.jobs_list(LIVE, limit=NEWEST).jobs
         if as_json:
             output.json({"service": info, "models": listing.models, "jobs": live})
             return
